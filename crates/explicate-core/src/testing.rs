@@ -1,5 +1,5 @@
-//! What tests need to call machines directly: values of parameters, and events with plain values, whose fields a test then
-//! changes.
+//! Helpers of tests that call state machines directly: values of parameters, and events with default fields, which a
+//! test then changes.
 
 use crate::api::{Ack, Loss, LossKind, Sent};
 use crate::params::{Param, Values};
@@ -16,17 +16,17 @@ pub fn values(lists: &[&[Param]], given: &[(&str, f64)]) -> Values {
     values
 }
 
-/// An acknowledgement of one segment; round-trip times of 100 ms, a window that was full.
+/// An acknowledgement of one segment, with round-trip times of 100 ms and a full window.
 pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
     Ack { in_flight: 1, ..Ack::new(now, 1, Time::millis(100), header) }
 }
 
-/// A loss or mark with `in_flight` segments under way.
+/// A loss or mark with `in_flight` segments in flight.
 pub fn loss(now: Time, kind: LossKind, in_flight: u32) -> Loss {
     Loss::new(now, kind, in_flight, Time::millis(100))
 }
 
-/// The facts at a transmission of a flow with more to send.
+/// A transmission of a flow that has more data to send.
 pub fn sent(now: Time, in_flight: u32) -> Sent {
     Sent::new(now, in_flight)
 }

@@ -12,7 +12,7 @@ pub(crate) const NIL: u32 = u32::MAX;
 
 static NO_RANGES: SackRanges = SackRanges::NONE;
 
-/// All packets of a run, and the pending timers, which travel through the event queue in the same form.
+/// All packets of a run, and the pending timers, which have the same form in the event queue.
 #[derive(Default)]
 pub(crate) struct Arena {
     slots: Vec<Slot>,
@@ -27,12 +27,12 @@ impl Arena {
     pub(crate) fn new() -> Arena {
         Arena { free: NIL, ..Arena::default() }
     }
-    /// Makes room for so many more.
+    /// Reserves capacity for further slots.
     pub(crate) fn reserve(&mut self, slots: usize) {
         self.slots.reserve(slots);
         prefetch::in_large_pages(self.slots.spare_capacity_mut());
     }
-    /// Packets that the system moved to where there is more room have lost their large pages.
+    /// Packets that the allocator moved to a larger block have lost their huge pages.
     #[cold]
     fn grow(&mut self) {
         self.reserve(1);
@@ -108,13 +108,13 @@ impl Arena {
     }
 }
 
-/// SACK ranges of packets by handle: room for as many as there were at a time, which are few.
+/// SACK ranges of packets by handle, with capacity for the maximum number so far, which is small.
 #[derive(Default)]
 struct Sacks {
-    /// For each handle, up to the highest that had any, one more than where they lie; or zero.
+    /// For each handle up to the highest with ranges: one more than their index, or zero.
     places: Vec<u32>,
     ranges: Vec<SackRanges>,
-    /// Where nothing lies any more.
+    /// Free indices.
     free: Vec<u32>,
 }
 
@@ -137,7 +137,7 @@ impl Sacks {
         }
         self.ranges[*place as usize - 1] = *ranges;
     }
-    /// The packet of this handle is no more, or is another one.
+    /// The packet of this handle was freed or replaced.
     #[inline(never)]
     fn forget(&mut self, handle: u32) {
         if let Some(place) = self.places.get_mut(handle as usize).filter(|place| **place != 0) {

@@ -1,5 +1,5 @@
-//! Benchmarks of the engine: fixed dumbbells without samples, with the default processing time of hosts. A figure is the run of
-//! 2 T minus the run of T, so that set-up and start-up cancel.
+//! Benchmarks of the engine: fixed dumbbells without samples, with the default processing time of hosts. A figure is
+//! the difference between runs of 2 T and T, so that set-up and start-up cancel.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use explicate_scenario::model::Scenario;
 use crate::build::build;
 use crate::engine::Engine;
 
-/// A fixed dumbbell: ten flows and more, 80 ms, 1000-byte packets, access links four times the bottleneck, a buffer of one BDP.
+/// A fixed dumbbell: at least ten flows, 80 ms, 1000-byte packets, access links four times the bottleneck, a buffer
+/// of one BDP.
 pub struct Case {
     /// Its name.
     pub name: &'static str,
@@ -19,7 +20,7 @@ pub struct Case {
     flows: u32,
     /// T, seconds of simulated time.
     pub seconds: f64,
-    /// Measured for memory too.
+    /// Also measured for memory.
     pub memory: bool,
 }
 
@@ -34,7 +35,7 @@ const fn case(name: &'static str, protocol: &'static str, mbps: u64, flows: u32,
     Case { name, protocol, mbps, flows, seconds, memory: false }
 }
 
-/// All cases. Memory is true only in a process that has not yet freed anything: run such a case alone.
+/// All cases. Memory is valid only in a process that has not freed anything yet: run such a case alone.
 pub const CASES: &[Case] = &[
     case("sack-1G-10000", "sack", 1000, 10_000, 2.0).with_memory(),
     case("xcp-1G-10000", "xcp", 1000, 10_000, 2.0).with_memory(),

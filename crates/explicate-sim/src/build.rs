@@ -22,7 +22,7 @@ use crate::engine::{Engine, Member, NewRoute, Processing, RouteFinder, RoutePair
 
 /// Builds the network of a scenario for a run with this seed.
 ///
-/// The error names a flow whose ends are not connected: a scenario that was checked has none.
+/// The error names a flow whose ends are not connected; a checked scenario has none.
 pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, String> {
     let mut engine = Engine::new(seed, scenario.duration, fuse);
     let of_phases: Vec<Vec<Ways>> = scenario.routes().map(|routes| ways(scenario, routes)).collect::<Result<_, _>>()?;
@@ -64,15 +64,16 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     Ok(engine)
 }
 
-/// Agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end whose own
-/// ports say nothing does as the first such router of the scenario. Whether there are any.
+/// Adds agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end
+/// whose own ports have none uses the parameters of the first such router of the scenario. Returns whether there are
+/// any.
 fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     let agent = |protocol: &AnyProtocol, values: &Values, node: usize| {
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
         protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
     };
     let none = Values::default();
-    // Most protocols have no agents for any parameters: large networks then need no list of ports.
+    // Most protocols have no agents: large networks then need no list of ports.
     let protocols = scenario.flows.iter().map(|g| g.resolved.protocol);
     let wanted: Vec<&AnyProtocol> = protocols.filter(|&p| agent(p, &none, 0).is_some()).collect();
     if wanted.is_empty() {
@@ -130,14 +131,14 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
 fn finder(scenario: &Scenario, mut routes: Routes) -> RouteFinder {
     let (nodes, bridges) = (scenario.nodes.len(), scenario.bridges.clone());
     Box::new(move |from: u32, to: u32| {
-        // A forged address may be of no node.
+        // A forged address may belong to no node.
         let known = |node: u32| (node as usize) < nodes && !bridges.contains(&(node as usize));
         let path = (known(from) && known(to)).then(|| routes.path(from as usize, to as usize))?;
         path.filter(|links| !links.is_empty())
     })
 }
 
-/// The change of routes that phase `k` begins with.
+/// The change of routes at the start of phase `k`.
 fn add_reroute(engine: &mut Engine, scenario: &Scenario, k: usize, ways: &[Vec<Ways>], finder: Option<RouteFinder>) {
     let way = |phase: usize, (group, i): (u32, u32)| {
         let ways = &ways[phase][group as usize];
@@ -152,7 +153,7 @@ fn add_reroute(engine: &mut Engine, scenario: &Scenario, k: usize, ways: &[Vec<W
     engine.reroute(scenario.reroutes[k - 1].at, &flows, finder);
 }
 
-/// A medium: the interfaces of its stations, and the links over it.
+/// A medium: the interfaces of its stations, and its links.
 fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: &[u64], seed: u64) {
     let medium = &scenario.media[index];
     let mut over = Vec::new();

@@ -43,7 +43,7 @@ use media::Radio;
 pub use processing::Processing;
 pub use reroute::NewRoute;
 
-/// Work that a forwarded packet leaves: a packet and the place from which it continues, or a flow that takes the
+/// Remaining work of an event: a packet and the place from which it continues, or a flow that takes the
 /// acknowledgement in the slot. Either field may be [`NIL`].
 struct Onward {
     slot: u32,
@@ -53,11 +53,11 @@ struct Onward {
     bytes: u32,
 }
 
-/// What became of a packet that joined a port.
+/// The outcome for a packet that joined a port.
 struct Forwarded {
     /// The flow that is fused with the arrival of this packet, or [`NIL`].
     flow: u32,
-    /// When that takes it; never if the port dropped it.
+    /// When the flow takes it; never if the port dropped it.
     at: Time,
 }
 
@@ -86,11 +86,11 @@ pub struct Engine {
     groups: Vec<u32>,
     /// Routes, end to end.
     routes: Vec<Hop>,
-    /// When the pending event of each receiving end that holds acknowledgements back is due.
+    /// Due times of the pending events of receiving ends with delayed acknowledgements.
     held_back: BTreeMap<u32, Time>,
-    /// Shared media.
+    /// Wireless media.
     media: Vec<Armed<Medium>>,
-    /// For each link what it is on a medium, or [`Radio::NONE`]; empty without media.
+    /// For each link its number on a medium, or [`Radio::NONE`]; empty without media.
     radios: Vec<Radio>,
     /// For a link that shares its line, the link of the other direction.
     twins: BTreeMap<u32, u32>,
@@ -107,7 +107,7 @@ pub struct Engine {
     /// arrival time of the current one.
     waiting: Vec<u32>,
     waited: Time,
-    /// What the last acknowledgement with ranges reported.
+    /// The ranges of the last acknowledgement that had any.
     sack: SackRanges,
     now: Time,
     /// No sampler observes ports or flows before this time.
@@ -121,7 +121,7 @@ pub struct Engine {
     unturned: usize,
     end: Time,
     fuse: bool,
-    /// Departures that wait, on the reference way alone.
+    /// Pending departures, in the reference version only.
     departures: Option<Box<reference::Departures>>,
     /// Progress of prefetching, which is done in large networks only.
     prefetch: event_prefetch::Prefetch,
@@ -223,7 +223,7 @@ impl Engine {
             } else {
                 self.arrive(slot, event.place())
             };
-            // All packets take this one way on, so that it need not be a call.
+            // All packets are forwarded at this one place, so the call can be inlined.
             let Onward { slot, place, mut flow, bytes } = onward;
             if flow == NIL && slot != NIL {
                 Forwarded { flow, at } = self.forward(at, Arriving { handle: slot, bytes }, place);

@@ -1,4 +1,4 @@
-//! What an event is, in one word that stands beside the packet in its slot.
+//! Events: one word beside the packet in its slot.
 
 use explicate_core::port::Slot;
 
@@ -10,20 +10,20 @@ pub(crate) struct Event(u32);
 
 const _: () = assert!(size_of::<Event>() == 4, "a slot has four bytes for it");
 
-/// Whose timer an event is: a number of a flow, link, node, medium or change of routes.
+/// The kind of a timer's owner: a flow, link, node, medium or change of routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// A flow's sending end.
     Flow(u32),
     /// A flow's application.
     Source(u32),
-    /// A port whose departures are not known in advance.
+    /// A port whose departures are polled.
     Port(u32),
     /// The agent of a node.
     Agent(u32),
     /// A flow's receiving end.
     Sink(u32),
-    /// A shared medium.
+    /// A wireless medium.
     Medium(u32),
     /// A change of routes.
     Reroute(u32),
@@ -36,7 +36,8 @@ pub(crate) enum Timer {
 impl Event {
     /// Set in timers. Places of routes are below.
     const TIMER: u32 = 0x8000_0000;
-    /// Set in arrivals of a packet that has still to be turned into its answer, where it came from.
+    /// Set in arrivals of a packet that has not yet been turned into its acknowledgement at the place where it
+    /// arrived.
     const TURNED: u32 = 0x4000_0000;
     /// The kind of a timer in the upper bits, its owner in the lower ones.
     const KIND: u32 = 0xf000_0000;
@@ -51,7 +52,8 @@ impl Event {
     pub(crate) const fn arrival(place: u32) -> Event {
         Event(place)
     }
-    /// The answer to a packet reaches the end of the link at this place of its route, and has still to be written.
+    /// The acknowledgement of a packet reaches the end of the link at this place of its route, and has not been
+    /// written yet.
     #[inline(always)]
     pub(crate) const fn turned(place: u32) -> Event {
         Event(place | Event::TURNED)
@@ -72,12 +74,12 @@ impl Event {
         })
     }
 
-    /// Whether it is a timer; else it is an arrival.
+    /// Whether it is a timer; otherwise it is an arrival.
     #[inline(always)]
     pub(crate) fn is_timer(self) -> bool {
         self.0 & Event::TIMER != 0
     }
-    /// Whether it is an arrival of a packet that has still to be turned.
+    /// Whether it is an arrival of a packet that has not yet been turned.
     #[inline(always)]
     pub(crate) fn is_turned(self) -> bool {
         self.0 & (Event::TIMER | Event::TURNED) == Event::TURNED
@@ -104,13 +106,13 @@ impl Event {
             _ => Timer::Held { flow: owner & !Event::AGAIN, again: owner & Event::AGAIN != 0 },
         })
     }
-    /// The number of a timer's owner, whatever it is of.
+    /// The number of a timer's owner, of any kind.
     #[inline(always)]
     pub(crate) fn owner(self) -> u32 {
         self.0 & !Event::KIND
     }
-    /// The rank of a timer among events of one time: its kind and owner. All packets that a host holds for one flow have one rank,
-    /// so that packets that are due at the same time keep their order.
+    /// The rank of a timer among events of one time: its kind and owner. All packets that a host holds for one flow
+    /// have one rank, so packets that are due at the same time keep their order.
     #[inline(always)]
     pub(crate) fn timer_rank(self) -> u32 {
         if self.0 & Event::KIND == Event::HELD { self.0 & !Event::AGAIN } else { self.0 }
@@ -133,8 +135,8 @@ impl Event {
     }
 }
 
-/// Work that an event leaves: a packet to forward from a place; a flow that may send, after it has taken the acknowledgement
-/// in the slot, if any; or nothing.
+/// Remaining work of an event: a packet to forward from a place; a flow that may send, after it has taken the
+/// acknowledgement in the slot, if any; or nothing.
 pub(crate) struct Due {
     slot: u32,
     what: Event,
@@ -146,17 +148,17 @@ impl Due {
     /// Nothing.
     pub(crate) const NOTHING: Due = Due { slot: NIL, what: Event::arrival(0) };
 
-    /// The packet in this slot goes on from this place.
+    /// The packet in this slot continues from this place.
     #[inline(always)]
     pub(crate) fn forward(slot: u32, place: u32) -> Due {
         Due { slot, what: Event::arrival(place) }
     }
-    /// What a flow may send.
+    /// A flow may send.
     #[inline(always)]
     pub(crate) fn send(flow: u32) -> Due {
         Due::answer(NIL, flow)
     }
-    /// The same, after it has taken the acknowledgement in this slot.
+    /// A flow may send, after it has taken the acknowledgement in this slot.
     #[inline(always)]
     pub(crate) fn answer(slot: u32, flow: u32) -> Due {
         Due { slot, what: Event::timer(Timer::Flow(flow)) }
@@ -166,12 +168,12 @@ impl Due {
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
-    /// The flow that may send, if that is what is left to do.
+    /// The flow that may send, if there is one.
     #[inline(always)]
     pub(crate) fn flow(&self) -> Option<u32> {
         self.what.is_timer().then(|| self.what.owner())
     }
-    /// Where the packet goes on, if there is one to forward.
+    /// The place from which the packet continues, if there is one to forward.
     #[inline(always)]
     pub(crate) fn place(&self) -> u32 {
         self.what.place()

@@ -1,20 +1,21 @@
-//! The floor: what it costs to move packets and to do nothing else. Dumbbells of fixed windows, without protocol, drops, statistics
-//! or generality; `explicate bench --floor` sets the engine's cost beside it.
+//! The floor: the cost of moving packets and nothing else. Dumbbells of fixed windows, without protocol, drops,
+//! statistics or generality; `explicate bench --floor` compares the engine's cost with it.
 //!
-//! What is kept of a simulator: packets of 64 bytes in one array, links that are FIFO queues (a packet leaves at the later of
-//! now and the link's last departure, plus its own time on the wire) and an event queue, which is a timing wheel with one
-//! chain of packets per bucket, sorted by time. A packet that has gone round its six links starts again.
+//! The remaining parts of a simulator are packets of 64 bytes in one array, links that are FIFO queues (a packet
+//! leaves at the later of now and the link's last departure, plus its transmission time), and an event queue, which
+//! is a timing wheel with one chain of packets per bucket, sorted by time. A packet that has crossed its six links
+//! starts again.
 //!
-//! Two ways: an event for every hop, or events only where links merge. Between two such places nothing can come in between, so the
-//! times of several hops are computed at once; it is what the engine's fusing strives for.
+//! Two versions: an event for every hop, or events only where links merge. Between two such places nothing else can
+//! happen, so the times of several hops are computed at once, as the engine's fusion does.
 
 use cpu_time::ThreadTime;
 
 use crate::bench::Cost;
 
-/// Links of a dumbbell's circle: access, middle and access for the data, and the same for the acknowledgement.
+/// Links of a packet's circle: access, middle and access for the data, and the same for the acknowledgement.
 const WAY: usize = 6;
-/// Of these, the ones that several flows feed: the middle, both ways.
+/// Those that several flows share: the middle, in both directions.
 const MERGES: [bool; WAY] = [false, true, false, false, true, false];
 const BUCKETS: usize = 1 << 17;
 const NIL: u32 = u32::MAX;
@@ -33,7 +34,7 @@ pub struct Floor {
     pub seconds: f64,
 }
 
-/// All of them: with an event for every hop, and with events where links merge.
+/// All cases: with an event for every hop, and with events where links merge.
 pub const FLOORS: &[Floor] = &[
     Floor { name: "hops-100M-10", mbps: 100, flows: 10, every_hop: true, seconds: 40.0 },
     Floor { name: "merges-100M-10", mbps: 100, flows: 10, every_hop: false, seconds: 40.0 },
@@ -50,7 +51,7 @@ struct Packet {
     time: u64,
     next: u32,
     flow: u32,
-    /// The link that it is about to enter, on its way round.
+    /// The link that it is about to enter.
     at: u32,
 }
 
@@ -59,11 +60,11 @@ struct Packet {
 struct Link {
     busy_until: u64,
     delay: u64,
-    /// Time on the wire of data and acknowledgement.
+    /// Transmission times of data and acknowledgement.
     wire: [u64; 2],
 }
 
-/// The dumbbell as it runs.
+/// The state of a running dumbbell.
 struct Mover {
     packets: Vec<Packet>,
     links: Vec<Link>,
@@ -79,7 +80,7 @@ struct Mover {
 }
 
 impl Floor {
-    /// The one of this name.
+    /// The case of this name.
     pub fn find(name: &str) -> Option<&'static Floor> {
         FLOORS.iter().find(|f| f.name == name)
     }
@@ -100,10 +101,10 @@ impl Floor {
         let mut links = vec![link(self.mbps, 30_000_000); 2];
         links.extend(std::iter::repeat_n(access, 4 * self.flows as usize));
         let ways = (0..self.flows).map(|f| [2 + 4 * f, 0, 3 + 4 * f, 4 + 4 * f, 1, 5 + 4 * f]).collect();
-        // One and a half bandwidth-delay products under way: the middle is busy, half a product waits.
+        // One and a half bandwidth-delay products in flight: the middle is busy, and half a product waits.
         let window = (RTT * 3 / 2 / links[0].wire[0]).div_ceil(self.flows as u64);
         let gap = links[0].wire[0] / if self.every_hop { WAY as u64 } else { 2 };
-        // As wide as the mean gap between events, and wide enough for two rotations to hold the longest way.
+        // As wide as the mean gap between events, and wide enough for two rotations to hold the longest round trip.
         let shift = gap.ilog2().max((2 * RTT / BUCKETS as u64).ilog2() + 1);
         let mut mover = Mover {
             packets: Vec::new(),
@@ -136,7 +137,7 @@ impl Mover {
         }
     }
 
-    /// Carries a packet over the link before it, and on to the next place where it must wait for others to come.
+    /// Carries a packet over the link before it, and on to the next place where links merge.
     #[inline(always)]
     fn carry(&mut self, slot: u32) {
         let packet = &mut self.packets[slot as usize];

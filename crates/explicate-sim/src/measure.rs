@@ -115,7 +115,7 @@ fn measure_links(table: &mut Table, scenario: &Scenario, number: u64, run: &mut 
         let queue = run.engine.queue_of_mut(index).queue(from, to);
         let port = &run.engine.links[index].port;
         let mut row = LinkRow::of_port(number, &link.name, &port.stats, queue, port.offered(from, to), span);
-        // The share of the time in which its frames and their answers were on the air.
+        // Share of the time occupied by its frames and their answers.
         row.utilisation = match run.engine.over(index) {
             Some((medium, number)) if span > 0.0 => medium.airtime(number).0.as_secs_f64() / span,
             Some(_) => f64::NAN,

@@ -14,7 +14,7 @@ use crate::pcap::{Capture, frame};
 /// Which packets are traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Only this flow's; `None` is all.
+    /// Only packets of this flow; `None` traces all.
     pub flow: Option<u32>,
     /// Keep the bytes of departing packets for a capture.
     pub capture: bool,
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use explicate_core::wire::{Congestion, Format};
 
-    /// What the log says of a packet behind its length.
+    /// The log's text about a packet, after its length.
     fn fields(packet: &Packet) -> String {
         let mut text = String::new();
         describe(&mut text, packet, &["f".into()]);

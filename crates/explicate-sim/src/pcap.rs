@@ -88,7 +88,7 @@ fn blocks(out: &mut impl Write, links: &[String], captures: &[Capture]) -> Resul
 mod tests {
     use super::*;
 
-    /// A disk of so many bytes.
+    /// A disk with this number of free bytes.
     struct Disk(usize);
 
     impl Write for Disk {

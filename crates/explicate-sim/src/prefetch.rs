@@ -1,5 +1,5 @@
-//! Prefetch hints for the processor and huge-page hints for the system. They affect only the speed, and do nothing on other
-//! platforms. This is all unsafe code of the simulator.
+//! Prefetch hints for the processor and huge-page hints for the system. They affect only the speed, and do nothing on
+//! other platforms. All unsafe code of the simulator is in this file.
 #![allow(unsafe_code)]
 
 /// Bytes of a cache line.
@@ -15,7 +15,7 @@ pub(crate) fn whole<T>(value: &T) {
     }
 }
 
-/// So many bytes from this address on will be read. Any address will do.
+/// This number of bytes from this address on will be read. Any address is valid.
 #[inline(always)]
 pub(crate) fn lines(at: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(LINE) {
@@ -46,7 +46,7 @@ pub(crate) fn into_large_pages<T>(these: &[T]) {
     pages::advise(these.as_ptr().cast(), size_of_val(these), pages::HERE);
 }
 
-/// Moves the large pages of which these places, with so many bytes each, fill at least half, if they are many.
+/// Moves the huge pages that these places, with this number of bytes each, fill at least by half, if there are many.
 pub(crate) fn gather(places: impl Iterator<Item = (*const u8, usize)>) {
     pages::gather(places);
 }
@@ -57,7 +57,7 @@ mod pages {
 
     const SMALL: usize = 4096;
     const LARGE: usize = 2 << 20;
-    /// Bytes from which on they are asked for: some of them.
+    /// Size from which huge pages are requested.
     const MANY: usize = 8 << 20;
 
     pub(super) const TO_COME: libc::c_int = libc::MADV_HUGEPAGE;
@@ -82,9 +82,9 @@ mod pages {
         }
     }
 
-    /// Whole pages of which at least some are ours. It may be refused.
+    /// The whole pages that contain any of these bytes. The system may refuse.
     fn give(from: *const u8, bytes: usize, advice: libc::c_int) {
-        // SAFETY: either advice changes nothing in what lies there, whosever it is.
+        // SAFETY: neither advice changes the contents, whoever owns the memory.
         unsafe {
             libc::madvise(from.cast_mut().cast(), bytes, advice);
         }

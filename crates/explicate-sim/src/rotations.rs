@@ -1,5 +1,6 @@
-//! The events of rotations to come of the event queue, in the order in which they were put in: for each rotation a list of pieces
-//! from a common store. No list leads through packets, which lie anywhere in memory, and none holds more room than it needs.
+//! The events of future rotations of the event queue, in order of insertion: for each rotation a list of pieces from
+//! a common store. Lists do not link packets, which are scattered in memory, and none reserves more memory than it
+//! needs.
 
 use crate::arena::NIL;
 
@@ -57,7 +58,7 @@ impl Rotations {
         piece
     }
 
-    /// Empties a list; the first and the last of its pieces, see [`Rotations::piece`].
+    /// Empties a list; returns the first and the last of its pieces, see [`Rotations::piece`].
     pub(crate) fn empty(&mut self, list: u64) -> (u32, u32) {
         let (first, last) = core::mem::replace(&mut self.lists[list as usize], (NIL, NIL));
         if last != NIL {
@@ -66,7 +67,7 @@ impl Rotations {
         }
         (first, last)
     }
-    /// Events of a piece, and the piece after it. Of a list that was emptied they can be read until the next event is added.
+    /// Events of a piece, and the piece after it. Those of an emptied list can be read until the next event is added.
     pub(crate) fn piece(&self, piece: u32) -> (&[(u32, u32)], u32) {
         let piece = &self.pieces[piece as usize];
         (&piece.events[..piece.len as usize], piece.next)

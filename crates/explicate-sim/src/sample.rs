@@ -10,15 +10,15 @@ use crate::engine::Engine;
 pub struct Sample {
     /// When.
     pub at: Time,
-    /// What it is of.
+    /// The object.
     pub object: Object,
-    /// Which variable, with its unit.
+    /// The variable, with its unit.
     pub variable: &'static str,
     /// The value.
     pub value: f64,
 }
 
-/// What a sample is of: indices into the engine's links, their classes, or flows; numbers of nodes.
+/// The object of a sample: indices into the engine's links, their classes, or flows; numbers of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// A link.
@@ -29,7 +29,7 @@ pub enum Object {
     Flow(u32),
     /// The agent of a node.
     Agent(u32),
-    /// What the agent of a node keeps about another one.
+    /// The state that the agent of a node keeps about another node.
     Peer(u32, u32),
 }
 
@@ -44,14 +44,14 @@ pub struct Sampler {
     router: bool,
     flow: bool,
     agent: bool,
-    /// Links over media and links with a limited queue; the others have no queue of interest.
+    /// Links over media and links with a limited queue; other queues are not sampled.
     links: Vec<(u32, Counted)>,
     flows: Vec<Before>,
-    /// What was taken.
+    /// The samples.
     pub samples: Vec<Sample>,
 }
 
-/// Counters of a link at the last sample: bytes, and time on the air.
+/// Counters of a link at the last sample: bytes, and airtime.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     bytes: u64,

@@ -15,20 +15,20 @@ use crate::measure::{Tables, measure};
 use crate::packet_log::{PacketLog, Selector};
 use crate::sample::{Sample, Sampler};
 
-/// Which way packets take through ports and the event loop. The results are the same.
+/// The version of ports and event loop. The results are the same.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum EngineKind {
-    /// Departures are computed ahead, and events joined, wherever nothing can tell the difference.
+    /// Departures are computed ahead, and events are fused, wherever this does not change a result.
     #[default]
     Fast,
-    /// One event for each departure and each arrival, as in a textbook.
+    /// The reference version: one event for each departure and each arrival.
     Reference,
 }
 
 impl EngineKind {
     /// All of them.
     pub const ALL: [EngineKind; 2] = [EngineKind::Fast, EngineKind::Reference];
-    /// What users call it.
+    /// Its name for users.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Fast => "fast",
@@ -46,9 +46,9 @@ impl EngineKind {
 pub struct Options {
     /// Disables link fusion.
     pub no_fuse: bool,
-    /// Which way packets take.
+    /// The version of ports and event loop.
     pub engine: EngineKind,
-    /// Follows the packets of one flow (or all) in the first run.
+    /// Traces the packets of one flow (or all) in the first run.
     pub follow: Option<Selector>,
     /// Parallel runs; 0 means 1.
     pub jobs: usize,
@@ -58,7 +58,7 @@ pub struct Options {
 pub struct Run {
     /// Its seed.
     pub seed: u64,
-    /// The network as it stood at the end.
+    /// The network at the end.
     pub engine: Engine,
     /// Counters of both ends of each flow when the measured span began.
     pub baseline: Vec<(FlowStats, SinkStats)>,
@@ -109,7 +109,7 @@ impl Stepper {
             engine,
         })
     }
-    /// The network as it stands.
+    /// The network in its present state.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -121,11 +121,11 @@ impl Stepper {
     pub fn is_done(&self) -> bool {
         self.measuring && self.engine.now() >= self.end
     }
-    /// Goes on to this time or the end. The results do not depend on the steps.
+    /// Continues to this time or the end. The results do not depend on the steps.
     pub fn advance(&mut self, until: Time) {
         self.run_to(until, Time::NEVER);
     }
-    /// The same for a driver that looks at packets and queues then: every port has caught up.
+    /// As `run_until`, for a driver that then reads packets and queues: every port has caught up.
     pub fn advance_observed(&mut self, until: Time) {
         self.run_to(until, until);
         self.engine.settle_all();
@@ -255,7 +255,7 @@ pub fn run_all<T: Send>(
         let others: Vec<_> = (1..options.jobs.clamp(1, runs.max(1))).map(|_| scope.spawn(work)).collect();
         work();
         for other in others {
-            // What one of them threw is thrown as it was, so that a caller can tell what it is.
+            // A panic of a run is resumed unchanged, so that a caller can inspect it.
             other.join().unwrap_or_else(|thrown| resume_unwind(thrown));
         }
     });

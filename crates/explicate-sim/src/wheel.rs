@@ -26,14 +26,14 @@ const FAR: u64 = 1 << 10;
 /// Least number of pops between two checks of the bucket width.
 const RETUNE: u64 = 1 << 16;
 
-/// How many events ahead a packet is fetched when a rotation is spread out.
+/// How many events ahead a packet is prefetched when a rotation is distributed.
 const SOON: usize = 8;
 
-/// The first and the last event of a chain. In `near` they mean nothing while the bucket's bit says that it is empty.
+/// The first and the last event of a chain. In `near` they are undefined while the bucket's bit is zero.
 type Chain = [u32; 2];
 const HEAD: usize = 0;
 const TAIL: usize = 1;
-/// In a chain's head: events of one time stand in it as they came, not in order.
+/// In a chain's head: events of one time are in order of insertion, not sorted.
 const TIED: u32 = 0x8000_0000;
 
 /// An event that was popped.
@@ -47,24 +47,24 @@ pub(crate) struct Taken {
 pub(crate) struct Wheel {
     /// Key that breaks ties, with time and source.
     ties: u64,
-    /// The time whose events were brought in order last, if none came since; and room to do so.
+    /// The time whose events were sorted last, if none was inserted since; and scratch memory for sorting.
     untied: u64,
     tied: Vec<(u64, u32, u32)>,
     /// Width of a bucket: 2^shift ns.
     shift: u32,
-    /// Bucket number (time >> shift) that the search stands at.
+    /// Bucket number (time >> shift) at which the search is.
     tick: u64,
     /// The first bucket number that is not in `near`: two rotations from the beginning of the present one.
     near_end: u64,
     near: Box<[Chain; BUCKETS]>,
-    /// One bit per bucket of `near` that holds something.
+    /// One bit per bucket of `near`, set if it is not empty.
     occupied: Box<[u64; BUCKETS / 64]>,
     far: Rotations,
-    /// Buckets and slots of what is not even in `far`.
+    /// Buckets and slots of events beyond `far`.
     beyond: Vec<(u64, u32)>,
-    /// The first rotation that `beyond` has something for.
+    /// The first rotation of the events in `beyond`.
     beyond_from: u64,
-    /// Events put in and taken out so far.
+    /// Events inserted and removed so far.
     put: u64,
     pub(crate) taken: u64,
     /// Events that are not in `near`.
@@ -83,7 +83,7 @@ impl Wheel {
             shift: 14,
             tick: 0,
             near_end: BUCKETS as u64,
-            // All zero: memory that is not yet used costs nothing.
+            // All zero: unused memory costs nothing.
             near: vec![[0; 2]; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
             far: Rotations::new(FAR),
@@ -133,7 +133,8 @@ impl Wheel {
         }
     }
 
-    /// Puts a slot, whose `next` is nothing, into a bucket that holds others: behind those of its time, which are in no order then.
+    /// Inserts a slot, whose `next` is nothing, into a bucket that holds others: behind those of its time, which are
+    /// then unsorted.
     fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize) {
         let time = arena.slot(slot).time;
         let last = arena.slot(self.near[index][TAIL]).time;
@@ -179,7 +180,7 @@ impl Wheel {
         }
     }
 
-    /// Brings the first events of a bucket in order, if they have the same time and are not in order yet; the first.
+    /// Sorts the first events of a bucket, if they have the same time and are unsorted; returns the first.
     fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Slot) -> u32) -> u32 {
         let first = self.near[index][HEAD] & !TIED;
         let time = arena.slot(first).time;
@@ -193,7 +194,7 @@ impl Wheel {
             self.tied.push((rng::drawn(key, rank as u64), rank, slot));
             slot = arena.slot(slot).next;
         }
-        // A stable sort: of one source, the first that came is the first.
+        // The sort is stable: events of one source stay in order of insertion.
         self.tied.sort_by_key(|&(hash, rank, _)| (hash, rank));
         let mut next = slot;
         if let Some(&(.., last)) = self.tied.last().filter(|_| next == NIL) {
@@ -244,7 +245,7 @@ impl Wheel {
                 self.taken += 1;
                 return Some(Taken { slot, time, event });
             }
-            // The search never stands beyond the limit: a caller may put in events that follow it.
+            // The search never passes the limit: a caller may insert events after it.
             let next_word = (self.tick | 63) + 1;
             if self.put == self.taken || next_word > limit >> self.shift {
                 return None;
@@ -286,13 +287,13 @@ impl Wheel {
         Some(Taken { slot, time, event })
     }
 
-    /// The first event of the next bucket that holds any, no more than `within` buckets from now, of those that come after
+    /// The first event of the next bucket that is not empty, at most `within` buckets from now, among those after
     /// number `seen`.
     #[inline]
     pub(crate) fn ahead(&self, seen: &mut u64, within: u64) -> Option<u32> {
         let end = (self.tick + within).min(self.near_end - 1);
         if *seen < self.tick || *seen > end {
-            *seen = self.tick; // behind, or of buckets of another width
+            *seen = self.tick; // behind, or from buckets of another width
         }
         while *seen < end {
             let from = *seen + 1;
@@ -309,11 +310,11 @@ impl Wheel {
         None
     }
 
-    /// A rotation begins: the one after it comes into full resolution.
+    /// A rotation begins: the next one is distributed to full resolution.
     #[inline(never)]
     fn enter_rotation(&mut self, arena: &mut Arena, limit: u64) {
         if self.put - self.taken == self.distant {
-            // Nothing near: jump to just before the first rotation that holds something.
+            // `near` is empty: jumps to just before the first rotation that holds an event.
             let rotation = self.tick >> NEAR_BITS;
             let first = (1..FAR).find(|ahead| !self.far.is_empty((rotation + ahead) % FAR));
             let to = first.map_or(self.beyond_from, |ahead| rotation + ahead).min(self.beyond_from);
@@ -351,7 +352,7 @@ impl Wheel {
         }
     }
 
-    /// Fits the width of a bucket to the mean gap of the last events.
+    /// Adjusts the width of a bucket to the mean gap of the last events.
     #[cold]
     #[inline(never)]
     fn retune(&mut self, arena: &mut Arena) {
@@ -373,7 +374,7 @@ impl Wheel {
         }
     }
 
-    /// Takes out every slot that waits, in an order in which those of one time come as they went in.
+    /// Removes every pending slot, in an order in which those of one time are in order of insertion.
     pub(crate) fn take_all(&mut self, arena: &Arena) -> Vec<u32> {
         let all = self.slots(arena);
         self.beyond.clear();
@@ -383,7 +384,7 @@ impl Wheel {
         all
     }
 
-    /// Every slot that waits, in no order.
+    /// Every pending slot, in no order.
     pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
         let mut all = Vec::with_capacity(self.len());
         all.extend(self.beyond.iter().map(|&(_, slot)| slot));
@@ -400,7 +401,7 @@ impl Wheel {
         all
     }
 
-    /// The time of the bucket that the search stands at, for assertions.
+    /// The time of the bucket at which the search is, for assertions.
     #[cfg(test)]
     pub(crate) fn now(&self) -> Time {
         Time(self.tick << self.shift)
@@ -443,7 +444,7 @@ mod tests {
                         arena.give(slot);
                         assert!(wheel.now().0 <= now);
                     } else if limit != u64::MAX {
-                        now = limit; // the queue stands there now
+                        now = limit; // the search of the queue is there now
                     }
                 }
                 assert_eq!(wheel.len(), expected.len());

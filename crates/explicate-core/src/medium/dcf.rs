@@ -1,16 +1,17 @@
-//! 802.11a with the distributed coordination function (DCF): stations that listen before they talk.
+//! 802.11a with the distributed coordination function (DCF): carrier sense before transmission.
 //!
 //! Sources: IEEE 802.11-2012, clauses 9 (DCF) and 18 (OFDM) \[STD\]; Bianchi, "Performance Analysis of the IEEE 802.11
 //! Distributed Coordination Function", JSAC 18(3), 2000 \[B00\]; Li et al., "Capacity of Ad Hoc Wireless Networks", MobiCom
 //! 2001 \[L01\], whose ranges are ns-2's; Kamerman and Monteban, Bell Labs Technical Journal 2(3), 1997 \[ARF\].
 //!
-//! The idea: a station sends when the air has been idle for DIFS; one that found it busy first counts a random number of
-//! idle slots, and stops counting while another sends. A frame that is not acknowledged was lost, by collision or noise:
-//! the range of random numbers doubles, and it is sent again until a limit. Long frames may be announced by a short
-//! exchange, RTS and CTS, which announce to all stations in range of either end how long to be silent (NAV). A frame takes a preamble of 20
-//! us and whole symbols of 4 us. A station decodes what comes from within `decode_range`, and falls silent for what it
-//! senses from within `sense_range`: whoever is beyond that from the sender and near the receiver is *hidden*, whoever
-//! falls silent although it would do no harm is *exposed*.
+//! The idea: a station sends when the medium has been idle for DIFS. A station that found it busy first counts down a
+//! random number of idle slots, and suspends counting while another station sends. A frame that is not acknowledged
+//! was lost, by collision or noise: the range of random numbers doubles, and the frame is sent again up to a limit.
+//! Long frames may be announced by a short exchange, RTS and CTS, which reserves the medium at all stations in range
+//! of either end (NAV). A frame has a preamble of 20 us and whole symbols of 4 us. A station decodes frames from
+//! within `decode_range`, and defers to signals that it senses from within `sense_range`. A station beyond that range
+//! of the sender but near the receiver is *hidden*; a station that defers although it would not disturb the receiver
+//! is *exposed*.
 //!
 //! | symbol | parameter | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -28,20 +29,24 @@
 //! | frame errors | 1 - exp(-bytes / 1000 * 0.10536 * 10^((need - SINR) / `error_slope`)) | 1 | | ours; meets STD at the need |
 //!
 //! Deviations:
-//! 1. Propagation takes no time on the air: it is part of the slot. (The packet is late by distance / c at the next node.)
-//! 2. A station does not notice a frame that begins less than `cca_time` before its own turn, so the two collide.
-//! 3. Retries are counted for each frame, not for the station. A NAV set by an RTS is not reset if no data follow, which the
-//!    standard leaves open.
-//! 4. A frame's errors follow from the worst interference that it meets. Interference that capture does not overcome
-//!    (`capture_threshold`) destroys it whatever the rate.
-//! 5. A frame that is sensed but not decoded makes EIFS follow, as in ns-2; the standard asks for that only if its preamble
-//!    was heard. Bursts of an interferer make no EIFS follow.
-//! 6. `capture = "ns2"` is for comparisons, and follows ns-2.35 where it departs from the standard: a frame that was not decoded
-//!    reserves the air for EIFS, and DIFS follows that; a frame that capture overcomes does so too, from its end on; CTS, and
-//!    data after CTS, are sent only if the air is free at that moment, else the sender begins anew with RTS.
-//! 7. A burst's later frames come after SIFS without RTS, and each announces only itself: who hears neither sender nor data
-//!    may begin between them.
-//! 8. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
+//! 1. Propagation takes no time on the medium: it is part of the slot. (The packet reaches the next node later by
+//!    distance / c.)
+//! 2. A station does not sense a frame that begins less than `cca_time` before its own transmission, so the two
+//!    collide.
+//! 3. Retries are counted for each frame, not for the station. A NAV set by an RTS is not reset if no data follow,
+//!    which is optional in the standard.
+//! 4. A frame's errors follow from the maximum interference during it. Interference that capture does not overcome
+//!    (`capture_threshold`) destroys it at any rate.
+//! 5. EIFS follows a frame that is sensed but not decoded, as in ns-2; the standard requires this only if its
+//!    preamble was decoded. EIFS does not follow bursts of an interferer.
+//! 6. `capture = "ns2"` is for comparisons, and follows ns-2.35 where it deviates from the standard: a frame that was
+//!    not decoded reserves the medium for EIFS, followed by DIFS; so does a frame that capture overcomes, from its
+//!    end on; CTS, and data after CTS, are sent only if the medium is idle at that moment, otherwise the sender
+//!    starts again with RTS.
+//! 7. The later frames of a burst follow after SIFS without RTS, and each reserves the medium only for itself: a
+//!    station that can decode neither sender nor data may begin between them.
+//! 8. Rates adapt to every attempt without an answer, including lost RTS (ARF counts data frames); without ARF's
+//!    timer.
 
 mod air;
 mod exchange;
@@ -65,7 +70,8 @@ pub struct Dcf;
 pub const RATES: [u8; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// Data bits of a symbol.
 const BITS: [u64; 8] = [24, 36, 48, 72, 96, 144, 192, 216];
-/// What a rate needs beyond what the slowest does, dB: differences of the least sensitivities of STD table 18-14.
+/// Required SINR of each rate relative to the slowest, dB: differences of the minimum sensitivities of STD table
+/// 18-14.
 const NEEDS: [f64; 8] = [0.0, 1.0, 3.0, 5.0, 8.0, 12.0, 16.0, 17.0];
 /// Mandatory rates.
 const BASIC: [u8; 3] = [0, 2, 4];
@@ -75,7 +81,7 @@ const SYMBOL: u64 = 4_000;
 pub const RTS: u32 = 20;
 /// Bytes of CTS and of ACK.
 pub const CTS_ACK: u32 = 14;
-/// Bytes around an IP datagram: LLC and SNAP 8, MAC header 24, FCS 4.
+/// Overhead of an IP datagram: LLC and SNAP 8, MAC header 24, FCS 4.
 pub const FRAMING: u32 = 36;
 
 const CLAUSE_9: &str = "IEEE 802.11 clause 9.3";
@@ -97,93 +103,94 @@ choices! {
 }
 
 choices! {
-    /// How the rate follows failures.
+    /// Rate adaptation.
     pub enum Adaptation { None = "none", Arf = "arf" }
 }
 
 choices! {
-    /// Which of overlapping frames survives if it is the stronger.
+    /// Which of several overlapping frames can be received if it is stronger.
     pub enum Capture {
-        /// The one that is being received, or another that begins within its preamble.
+        /// The frame in reception, or another that begins within its preamble.
         First = "first",
-        /// Any.
+        /// Any frame.
         Any = "any",
-        /// None.
+        /// No frame.
         Off = "off",
-        /// The first that is sensed, understood or not, if no other one alone comes too near to it; and ns-2's reservations.
+        /// The first frame that is sensed, decodable or not, if no other one alone comes too near to it; and ns-2's
+        /// reservations.
         Ns2 = "ns2",
     }
 }
 
 choices! {
-    /// What destroys frames beside collisions.
+    /// Causes of frame errors besides collisions.
     pub enum Errors { None = "none", Snr = "snr" }
 }
 
 parameters! {
-    /// What a scenario can set in `[[medium]]`.
+    /// Keys of `[[medium]]`.
     pub struct Params {
-        /// Rate of data frames; the first one if it adapts.
+        /// Rate of data frames; the initial rate with adaptation.
         rate: DataRate = DataRate::Mbps54, "IEEE 802.11a";
         /// Rate of RTS, CTS and ACK; auto: the highest mandatory rate not above the data's.
         control_rate: ControlRate = ControlRate::Auto, "IEEE 802.11 clause 9.7.6";
-        /// How the rate follows failures: not at all, or up after `arf_up` successes and down after `arf_down`
-        /// failures.
+        /// Rate adaptation: none, or up after `arf_up` successes and down after `arf_down` failures.
         adaptation: Adaptation = Adaptation::None, "Kamerman and Monteban 1997";
-        /// Successes in a row for the next rate.
+        /// Consecutive successes before the next higher rate.
         arf_up: Number = 10.0, in 1.0..=1e6, "Kamerman and Monteban 1997";
-        /// Failures in a row for the rate below.
+        /// Consecutive failures before the next lower rate.
         arf_down: Number = 2.0, in 1.0..=1e6, "Kamerman and Monteban 1997";
         /// Frames longer than this, MAC header included, are announced by RTS and CTS; 0B: all.
         rts_threshold: Bytes = f64::INFINITY, CLAUSE_9;
         /// Slot of the back-off.
         slot: Seconds = 9e-6, in 1e-6..=1e-3, TABLE;
-        /// Gap between a frame and its answer.
+        /// Interval between a frame and its answer.
         sifs: Seconds = 16e-6, in 1e-6..=1e-3, TABLE;
-        /// Preamble and SIGNAL in front of every frame.
+        /// Preamble and SIGNAL of every frame.
         preamble: Seconds = 20e-6, in 0.0..=1e-3, TABLE;
-        /// An answer that has not begun by then does not come.
+        /// An answer that has not begun within this time is missing.
         rx_start_delay: Seconds = 25e-6, in 1e-6..=1e-3, TABLE;
-        /// A frame is not noticed before this.
+        /// A frame is sensed only after this time.
         cca_time: Seconds = 4e-6, in 0.0..=1e-3, TABLE;
-        /// Who has the air may send frames of its queue for so long, SIFS apart; 0s: one frame.
+        /// A station that has won the medium may send frames of its queue for this time, SIFS apart; 0s: one frame.
         burst: Seconds = 0.0, in 0.0..=0.1, "IEEE 802.11 clause 9.19 (TXOP limit); Atheros Super A/G";
-        /// Least contention window, slots.
+        /// Minimum contention window, slots.
         cw_min: Number = 15.0, in 1.0..=65535.0, TABLE;
-        /// Greatest contention window, slots.
+        /// Maximum contention window, slots.
         cw_max: Number = 1023.0, in 1.0..=65535.0, TABLE;
-        /// Attempts of RTS and of frames sent without.
+        /// Maximum number of attempts for RTS and for frames sent without.
         short_retry: Number = 7.0, in 1.0..=1e6, CLAUSE_9;
-        /// Attempts of frames sent after RTS.
+        /// Maximum number of attempts for frames sent after RTS.
         long_retry: Number = 4.0, in 1.0..=1e6, CLAUSE_9;
-        /// No frame is ever given up.
+        /// Frames are retried without limit.
         retry_forever: Flag = false, "Bianchi 2000";
-        /// After a frame that cannot be decoded stations wait for EIFS.
+        /// Stations wait for EIFS after a frame that cannot be decoded.
         eifs: Flag = true, CLAUSE_9;
-        /// Which of overlapping frames survives if it is the stronger: one that is received, or begins within its
-        /// preamble; any; none; `ns2`: the first that is sensed, understood or not, and ns-2's reservations.
+        /// Which of several overlapping frames can be received if it is stronger: the one in reception, or one that
+        /// begins within its preamble; any; none; `ns2`: the first that is sensed, decodable or not, and ns-2's
+        /// reservations.
         capture: Capture = Capture::First, "ours; ns-2.35, Mac/802_11";
-        /// By how much it has to be stronger.
+        /// Required power ratio for capture.
         capture_threshold: Decibels = 10.0, in 0.0..=100.0, "ns-2.35, CPThresh";
         /// Frames are decoded up to this distance.
         decode_range: Metres = 250.0, in 0.1..=1e6, LI;
-        /// Frames keep stations silent up to this distance.
+        /// Stations defer to frames up to this distance.
         sense_range: Metres = 550.0, in 0.1..=1e7, LI;
-        /// Power falls as distance to the power of this.
+        /// Path loss exponent: power decreases with distance to this power.
         exponent: Number = 4.0, in 1.0..=10.0, "two-ray ground";
-        /// Longest link between stations that are placed one by one; auto: decode_range.
+        /// Maximum length of a link between stations that are placed one by one; auto: decode_range.
         reach: Auto<Metres> = None, in 0.0..=1e6, OURS;
-        /// What destroys frames beside collisions: nothing, or noise according to level and rate.
+        /// Causes of frame errors besides collisions: none, or noise, depending on level and rate.
         errors: Errors = Errors::None, "IEEE 802.11a, table 18-14";
-        /// Signal above noise at decode_range.
+        /// Signal-to-noise ratio at decode_range.
         snr_at_range: Decibels = 4.0, in 0.0..=100.0, "IEEE 802.11a, 18.3.10.2";
-        /// By how much a signal is stronger that has a tenth of the errors.
+        /// Increase of the signal that reduces errors to a tenth.
         error_slope: Decibels = 1.0, in 0.01..=100.0, OURS;
-        /// An interferer this far above decode_range's level keeps stations silent.
+        /// Stations defer to an interferer this far above decode_range's level.
         energy_detect: Decibels = 20.0, in 0.0..=200.0, "IEEE 802.11a, 18.3.10.6";
-        /// Deviation of each pair's level, drawn once.
+        /// Standard deviation of each pair's level, drawn once.
         shadowing: Decibels = 0.0, in 0.0..=40.0, "log-normal shadowing";
-        /// Deviation of each pair's level that changes over time.
+        /// Standard deviation of each pair's level that changes over time.
         drift: Decibels = 0.0, in 0.0..=40.0, "Gudmundson 1991";
         /// Time in which the drift's correlation falls to 1/e.
         coherence: Seconds = 10.0, in 1e-3..=1e6, "Gudmundson 1991";
@@ -210,21 +217,21 @@ impl MediumKind for Dcf {
     }
 }
 
-/// The place of a rate in [`RATES`].
+/// The index of a rate in [`RATES`].
 pub fn rate_index(rate: Rate) -> Option<u8> {
     RATES.iter().position(|&r| Rate::mbps(r as u64) == rate).map(|i| i as u8)
 }
 
-/// Parameters in the units that stations compute in.
+/// Parameters in the units that stations use.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Index in [`RATES`].
     pub rate: u8,
     /// The rate of RTS, CTS and ACK, if it is fixed: an index in [`RATES`].
     pub control_rate: Option<u8>,
-    /// Successes and failures in a row that change the rate, if it adapts.
+    /// Consecutive successes and failures that change the rate, if it adapts.
     pub arf: Option<(u32, u32)>,
-    /// Frames longer than this have RTS and CTS, bytes.
+    /// Frames longer than this use RTS and CTS, bytes.
     pub rts_threshold: f64,
     /// Slot.
     pub slot: Time,
@@ -232,39 +239,39 @@ pub struct Settings {
     pub sifs: Time,
     /// DIFS.
     pub difs: Time,
-    /// EIFS; DIFS if that is switched off.
+    /// EIFS; DIFS if EIFS is disabled.
     pub eifs: Time,
     /// Preamble and SIGNAL.
     pub preamble: Time,
-    /// From the end of a frame to when an answer must have begun.
+    /// From the end of a frame to the latest start of its answer.
     pub answer: Time,
-    /// A station's exchanges may follow one another within this.
+    /// Maximum duration of a station's burst.
     pub burst: Time,
-    /// Frames younger than this are not noticed.
+    /// Frames are sensed only after this time.
     pub cca_time: Time,
-    /// Least contention window, slots.
+    /// Minimum contention window, slots.
     pub cw_min: u32,
-    /// Greatest contention window, slots.
+    /// Maximum contention window, slots.
     pub cw_max: u32,
-    /// Attempts of RTS and of frames without.
+    /// Maximum number of attempts for RTS and for frames without.
     pub short_retry: u32,
-    /// Attempts of frames after RTS.
+    /// Maximum number of attempts for frames after RTS.
     pub long_retry: u32,
-    /// What survives overlaps.
+    /// Capture mode.
     pub capture: Capture,
-    /// By which factor of power.
+    /// Required power factor for capture.
     pub capture_factor: f64,
-    /// Errors by noise.
+    /// Whether noise causes errors.
     pub noisy: bool,
-    /// Power of noise, with the power at decode_range as unit.
+    /// Power of noise, relative to the power at decode_range.
     pub noise: f64,
-    /// Needs of the rates as factors of noise.
+    /// Required SINR of the rates.
     needs: [f64; 8],
     /// 1 / error_slope, in decades of power.
     slope: f64,
 }
 
-/// A factor of power.
+/// dB as a factor of power.
 pub fn factor(db: f64) -> f64 {
     power(10.0, db / 10.0)
 }
@@ -313,19 +320,19 @@ impl Settings {
         settings
     }
 
-    /// How long a frame of so many bytes takes at a rate of [`RATES`].
+    /// Duration of a frame of this length at a rate of [`RATES`].
     pub fn airtime(&self, bytes: u32, rate: u8) -> Time {
         let symbols = (16 + 8 * bytes as u64 + 6).div_ceil(BITS[rate as usize]);
         self.preamble + Time(symbols * SYMBOL)
     }
 
-    /// The rate of RTS, CTS and ACK beside data at a rate of [`RATES`].
+    /// The rate of RTS, CTS and ACK for data at a rate of [`RATES`].
     pub fn control(&self, data: u8) -> u8 {
         let mandatory = BASIC.into_iter().rfind(|&basic| basic <= data);
         self.control_rate.or(mandatory).unwrap_or(0)
     }
 
-    /// Probability that noise destroys a frame of so many bytes at a rate of [`RATES`]; `sinr` as a factor of power.
+    /// Probability that noise destroys a frame of this length at a rate of [`RATES`]; `sinr` as a factor of power.
     pub fn error(&self, bytes: u32, rate: u8, sinr: f64) -> f64 {
         if sinr <= 0.0 {
             return 1.0;
@@ -367,7 +374,7 @@ mod tests {
         for (rate, need) in NEEDS.iter().enumerate() {
             let rate = rate as u8;
             assert!((s.error(1000, rate, factor(4.0 + need)) - 0.1).abs() < 1e-12);
-            // One dB more, one error in ten; half the length, half the errors.
+            // One dB more leaves one error in ten; half the length has half the errors.
             assert!((s.error(1000, rate, factor(5.0 + need)) - 0.0104806).abs() < 1e-6);
             assert!(
                 (s.error(500, rate, factor(9.0 + need)) / s.error(1000, rate, factor(9.0 + need)) - 0.5).abs() < 1e-5

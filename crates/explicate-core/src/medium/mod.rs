@@ -1,7 +1,7 @@
-//! Shared media: air that several nodes use together. To add one, write its file and add its line here.
+//! Wireless media, which several nodes share. To add one, write its file and add its line here.
 //!
-//! A medium's file declares its parameters and computes what can be computed without knowing who sends when (durations,
-//! error rates); the folder of its name has the state machines of its stations. On a real network the radio has these.
+//! A medium's file declares its parameters and computes durations and error rates, which do not depend on the
+//! traffic; the folder of its name has the state machines of its stations. On a real network the radio has these.
 
 use crate::params::{Info, Values};
 use crate::units::{Rate, Time};
@@ -18,10 +18,10 @@ media! {
     dcf::Dcf,
 }
 
-/// A source of noise as loud as a station.
+/// An interferer, with the power of a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interferer {
-    /// Where it stands, metres.
+    /// Its position, metres.
     pub at: (f64, f64),
     /// Length of a burst, mean if random.
     pub on: Time,
@@ -31,7 +31,7 @@ pub struct Interferer {
     pub random: bool,
 }
 
-/// A shared medium: one file, registered by one line in `medium/mod.rs`.
+/// A wireless medium: one file, registered by one line in `medium/mod.rs`.
 pub trait MediumKind: Sync {
     /// Name, summary, source and parameters.
     const INFO: Info;
@@ -39,7 +39,7 @@ pub trait MediumKind: Sync {
     fn rate(&self, values: &Values) -> Rate;
     /// Whether two stations may use this rate.
     fn has_rate(&self, rate: Rate) -> bool;
-    /// Longest link, metres.
+    /// Maximum length of a link, metres.
     fn reach(&self, values: &Values) -> f64;
 }
 

@@ -14,41 +14,41 @@ use explicate_core::wire::SACK_RANGES;
 use super::{Engine, Hop, Mark, NIL, Onward, rank};
 use crate::event::{Event, Timer};
 
-/// A link at whose end packets are turned.
+/// A link at whose end packets are turned into acknowledgements.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     /// Its number.
     pub(super) down: u32,
-    /// Packets under way to its end of which the answers are not known yet.
+    /// Packets in transit to its end whose acknowledgements are not computed yet.
     pub(super) in_transit: u32,
-    /// The link that the answers take.
+    /// The first link of the acknowledgements.
     pub(super) up: u32,
 }
 
-/// An event that was taken out of the queue, with what it is ordered by.
+/// An event that was removed from the queue, with its sort key.
 struct Pending {
     time: u64,
     rank: u32,
     slot: u32,
     event: Event,
-    /// The place of a packet that may be turned or replied to.
+    /// The place of a packet that may be turned or processed ahead.
     hop: Option<Hop>,
 }
 
 impl Engine {
-    /// Finds the links at whose ends ACKs may be fused: all data that ends there is acknowledged over one link that carries
-    /// nothing else.
+    /// Finds the links at whose ends ACKs may be fused: all data that end there are acknowledged over one link that
+    /// carries nothing else.
     pub(super) fn find_turns(&mut self) {
         if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
             return;
         }
-        // The link before the receiver, and what is known of it: the link after it, and how many flows.
+        // For the link before the receiver: the link after it, and the number of flows.
         let mut turns: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         let uses = self.uses();
         for ends in &self.ends {
             let down = self.routes[self.last_place(ends.forward) as usize].link();
             let up = self.routes[ends.back as usize].link();
-            // An acknowledgement whose way is fused reaches the end of more than that link at once.
+            // An acknowledgement on a fused route reaches the end of more than one link at once.
             let alone = !self.routes[ends.back as usize].has(Mark::FUSED);
             let alike = alone && ends.sink.foretells() && !matches!(ends.source, Source::Sessions(_));
             let known = turns.entry(down).or_insert((up, 0));
@@ -86,8 +86,9 @@ impl Engine {
         first + rest.iter().position(|hop| hop.has(Mark::LAST)).unwrap_or(0) as u32
     }
 
-    /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
-    /// end of link `turn` after it, unless packets before it are `in_transit` to their end.
+    /// A packet will reach the end of its route over link `down` at `at`. Its next event: that arrival, or its
+    /// acknowledgement's arrival at the end of link `turn` after it, unless earlier packets are `in_transit` to their
+    /// end.
     #[inline(always)]
     pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, turn: Turn) {
         let Turn { down, in_transit, up: turn } = turn;
@@ -133,8 +134,8 @@ impl Engine {
         Some(turned)
     }
 
-    /// Fuses, after an observation, the packets that it had kept from being fused, unless that costs more than it saves; then
-    /// acknowledgements with their senders, one by one.
+    /// Fuses, after an observation, the packets whose fusion it had prevented, unless that costs more than it saves;
+    /// then acknowledgements with their senders, one by one.
     pub(super) fn turn_waiting(&mut self) {
         let events = self.wheel.taken - self.observed_after;
         self.observed_after = self.wheel.taken;
@@ -148,8 +149,9 @@ impl Engine {
         }
     }
 
-    /// Where the packets of many flows end, one that could not be turned, as a SYN, keeps the next from it, and that the next: there
-    /// is always one under way. Turns them all once that has cost more events than wait.
+    /// If the packets of many flows end here, a packet that could not be fused, such as a SYN, prevents the fusion of
+    /// the next one, and so on: there is always one in transit. Turns all of them once this has cost more events than
+    /// there are packets.
     #[inline(always)]
     pub(super) fn turn_again(&mut self) {
         if self.unturned > 2 * self.wheel.len() {
@@ -157,7 +159,7 @@ impl Engine {
         }
     }
 
-    /// Turns what waits at places with one of these marks, or lets it wait to be replied to.
+    /// Turns the packets that wait at places with one of these marks, or lets them wait for sender fusion.
     #[inline(never)]
     fn turn_all(&mut self, marks: Mark) {
         self.unturned = 0;
@@ -165,7 +167,7 @@ impl Engine {
             let hop = (!event.is_timer() && !event.is_turned()).then(|| routes[event.place() as usize]);
             hop.filter(|hop| hop.has(marks))
         };
-        // What they are ordered by stands beside the slots: packets lie anywhere in memory.
+        // Sort keys are stored beside the slots, because packets are scattered in memory.
         let slots = self.wheel.take_all(&self.arena);
         let mut events = Vec::with_capacity(slots.len());
         for slot in slots {

@@ -1,4 +1,4 @@
-//! Agents of nodes: their timers, and the messages that they send each other through the same queues as data.
+//! Agents of nodes: their timers, and the messages that they exchange through the same queues as data.
 
 use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control, PathOracle};
 use explicate_core::api::{PortView, Probe};
@@ -24,7 +24,7 @@ impl Engine {
         if self.agents.get(&node).is_none_or(|agent| agent.due != self.now) {
             return;
         }
-        // The oracle reads all ports, so the agent is taken out of the map during the call.
+        // The oracle reads all ports, so the agent is removed from the map during the call.
         if let Some(Armed { mut machine, .. }) = self.agents.remove(&node) {
             machine.consult(self.now, self);
             machine.handle_timeout(self.now);
@@ -114,13 +114,13 @@ impl Engine {
             let slot = self.arena.take();
             let packet = self.arena.get_mut(slot);
             *packet = Packet { ip_len: control.ip_len, ..Packet::EMPTY };
-            // The congestion header's first four bytes stay zero: routers see none.
+            // The congestion header's first four bytes stay zero, so routers find none.
             packet.transport.set_flags(flag::CONTROL);
             packet.transport.set_flow(control.peer.0);
             packet.transport.set_segment(node);
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            // With agents nothing is replied to ahead of time.
+            // With agents no acknowledgement is processed ahead of time.
             self.forward_slowly(self.now, Arriving { handle: slot, bytes: control.ip_len as u32 }, place);
         }
         self.arm_agent(node);

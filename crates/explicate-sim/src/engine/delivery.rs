@@ -1,4 +1,4 @@
-//! Packets at the ends of flows: delivery, and what is sent in response.
+//! Packets at the ends of flows: delivery, and the packets sent in response.
 
 use explicate_core::port::Arriving;
 use explicate_core::units::Time;
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// Sends what a flow may still send.
+    /// Sends the packets that a flow may still send.
     #[inline(never)]
     pub(super) fn send_more(&mut self, now: Time, id: u32) {
         while self.send_next(now, id, NIL) {}
@@ -90,7 +90,7 @@ impl Engine {
         let hop = self.routes[place as usize];
         let link = &mut self.links[hop.index()];
         let leaves = ends.processing.leaves(now, &packet.transport);
-        // Most leave by a link of their own, where nothing is in their way.
+        // Most packets leave by a private link, on which nothing can delay them.
         if !hop.has(Mark::OWN) && leaves > now {
             self.hold(id, slot, leaves);
         } else if !hop.has(Mark::FUSED | Mark::REPLY | Mark::TURN)

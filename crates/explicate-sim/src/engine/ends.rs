@@ -14,7 +14,7 @@ pub struct RoutePair {
     pub(super) back: u32,
 }
 
-/// What a flow is in the scenario: the number of its group, and its own within the group.
+/// Identity of a flow in the scenario: the number of its group, and its number within the group.
 #[derive(Clone, Copy)]
 pub struct Member {
     /// The group.
@@ -37,7 +37,7 @@ pub struct Ends {
     pub start: Time,
     /// The flow's number in its group, see [`super::Engine::group_of`].
     pub number: u32,
-    /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
+    /// When all data of a sized transfer were acknowledged; [`Time::NEVER`] before.
     pub completed: Time,
     /// First places of its routes.
     pub(super) forward: u32,
@@ -48,8 +48,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Nothing more can be sent now. When the flow needs a timer, if that is before the pending one, which is ignored when it
-    /// comes; else never.
+    /// Nothing more can be sent now. Returns when the flow needs a timer, if that is before the pending one, which is
+    /// then ignored when it expires; otherwise never.
     #[inline(always)]
     pub(super) fn rest(&mut self, now: Time) -> Time {
         if self.source.finite() && self.flow.poll_event() == Some(Event::Drained) {
@@ -66,7 +66,7 @@ impl Ends {
             _ => (self.flow.stats(), self.sink.stats()),
         }
     }
-    /// Sessions begun, and torn down; a flow without is one.
+    /// Sessions begun, and torn down; a flow without sessions has begun one.
     pub fn sessions(&self) -> (u64, u64) {
         match &self.source {
             Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),

@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// The links and the flow of an event whose packet is here.
+    /// The links and the flow of an event whose packet is in the cache.
     fn fetch(&self, slot: u32) {
         let (event, packet) = (Event::of(self.arena.slot(slot)), self.arena.get(slot));
         match event.expires() {
@@ -107,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// What the links and the flow of an event keep apart from themselves, now that these are here.
+    /// Separate allocations of the links and the flow of an event, which are now in the cache.
     fn fetch_apart(&self, slot: u32) {
         let (event, packet) = (Event::of(self.arena.slot(slot)), self.arena.get(slot));
         if event.is_timer() {
@@ -140,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// The port that is settled before an answer is written, and the one that it is fused to.
+    /// The port that catches up before an acknowledgement is written, and the one to which it is fused.
     fn fetch_down(&self, slot: u32) {
         let event = Event::of(self.arena.slot(slot));
         if event.is_turned() {

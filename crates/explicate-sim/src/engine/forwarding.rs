@@ -36,8 +36,8 @@ impl Engine {
         onward
     }
 
-    /// Makes the headers of a packet final that departed over this link at `departed`: the port, and the ports that it is fused
-    /// to, have to catch up to that time. They catch up to the present, so that most later packets need no work.
+    /// Finalises the headers of a packet that departed over this link at `departed`: the port, and the ports to which
+    /// it is fused, have to catch up to that time. They catch up to the present, so most later packets need no work.
     #[inline(always)]
     pub(super) fn settle_before_reading(&mut self, link: u32, departed: Time) {
         let l = &self.links[link as usize];
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Lets a port catch up to the present, after the ports that it is fused to.
+    /// Lets a port catch up to the present, after the ports to which it is fused.
     #[inline(never)]
     fn settle_chain(&mut self, link: u32) {
         let feeder = self.links[link as usize].fused_to;
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// A packet joins the port at its place and the ports of the links fused to it. What became of it.
+    /// A packet joins the port at its place and the ports of the links fused to it. Returns the outcome.
     #[inline(always)]
     pub(super) fn forward(&mut self, now: Time, packet: Arriving, mut place: u32) -> Forwarded {
         let slot = packet.handle;

@@ -1,4 +1,4 @@
-//! Fusing: which links are computed within the event before them, and which ports defer their counting.
+//! Fusion: selects the links that are computed within the preceding event, and the ports that defer their counting.
 
 use super::link::Reads;
 use super::{Engine, Mark, NIL};
@@ -17,7 +17,7 @@ impl Engine {
             before = if hop.has(Mark::LAST) { NIL } else { hop.link() };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
-            // A bridge stands at the end of no link but the last of a chain, so that it is counted out there.
+            // A bridge is at the end of no link except the last of a chain, so its TTL rule applies there.
             let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY && !self.links[feeder as usize].bridged;
             if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
@@ -88,7 +88,7 @@ impl Engine {
             let link = &mut self.links[index];
             link.reads = reads;
             let off = link.fused_to != NIL && link.port.defers();
-            // What comes from elsewhere was counted down when it came.
+            // The TTL of packets from elsewhere was decremented when they arrived.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
             link.hops = if off { 2 + hops } else { 1 } - link.bridged as u8;
         }

@@ -1,4 +1,4 @@
-//! A place of a route: a link, and what holds of packets there.
+//! A place of a route: a link, and properties of packets there.
 
 use std::ops::BitOr;
 
@@ -6,22 +6,22 @@ use std::ops::BitOr;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hop(u32);
 
-/// Something that holds of a place of a route.
+/// A property of a place of a route.
 #[derive(Clone, Copy)]
 pub(super) struct Mark(u32);
 
 impl Mark {
-    /// The route ends with it.
+    /// The route ends with this link.
     pub(super) const LAST: Mark = Mark(0x8000_0000);
     /// The next link is fused to it (`fusing.rs`).
     pub(super) const FUSED: Mark = Mark(0x4000_0000);
-    /// An agent sees the packets that reach its end (`agents.rs`).
+    /// An agent inspects the packets that reach its end (`agents.rs`).
     pub(super) const SEEN: Mark = Mark(0x2000_0000);
     /// Packets may be turned ahead at its end (`ack_fusion.rs`).
     pub(super) const TURN: Mark = Mark(0x1000_0000);
-    /// Acknowledgements may be replied to ahead of their arrival at its end (`sender_fusion.rs`).
+    /// Acknowledgements may be processed ahead of their arrival at its end (`sender_fusion.rs`).
     pub(super) const REPLY: Mark = Mark(0x0800_0000);
-    /// A flow begins there on a link of its own (`processing.rs`).
+    /// A flow begins here on a private link (`processing.rs`).
     pub(super) const OWN: Mark = Mark(0x0400_0000);
 }
 
@@ -46,7 +46,7 @@ impl Hop {
     pub(crate) fn link(self) -> u32 {
         self.0 & Hop::LINK
     }
-    /// The same as an index.
+    /// The link's number as an index.
     #[inline(always)]
     pub(crate) fn index(self) -> usize {
         self.link() as usize

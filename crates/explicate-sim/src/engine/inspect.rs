@@ -26,7 +26,7 @@ impl Engine {
     }
     /// Starts a packet trace. Call before the first event.
     pub fn follow(&mut self, log: PacketLog) {
-        // The log reads each packet as it departs, so nothing may be deferred until after it was delivered.
+        // The log reads each packet as it departs, so nothing may be deferred.
         self.defer(false);
         self.arena.log = Some(Box::new(log));
     }
@@ -47,8 +47,9 @@ impl Engine {
         delivered
     }
 
-    /// Reports every packet that is on its way over a link, in no order: the link, the packet, and when it reaches the end. Exact
-    /// in a network that fuses nothing; elsewhere a packet may be reported on a later link. Call `settle_all` first.
+    /// Reports every packet that is in transit on a link, in no order: the link, the packet, and when it reaches the
+    /// end. Exact in a network without fusion; otherwise a packet may be reported on a later link. Call `settle_all`
+    /// first.
     pub fn packets_under_way(&self, mut put: impl FnMut(usize, &Packet, Time)) {
         for slot in self.wheel.slots(&self.arena) {
             let pending = self.arena.slot(slot);
@@ -59,8 +60,8 @@ impl Engine {
         }
     }
 
-    /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is still
-    /// there; and every slot of the arena is in use or free. Call `settle` first. The error names the link.
+    /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is
+    /// still there; and every slot of the arena is in use or free. Call `settle` first. The error names the link.
     pub fn audit(&self) -> Result<(), String> {
         let waiting = self.wheel.slots(&self.arena);
         let mut on_link = vec![0u64; self.links.len()];
@@ -72,7 +73,8 @@ impl Engine {
         }
         let mut hosts = 0;
         for index in 0..self.links.len() {
-            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth, or in their host.
+            // In the event queue, predicted packets are on the last fused link; in fact they are on an earlier one,
+            // or in their host.
             let feeder = self.links[index].fused_to;
             let foreseen = self.links[index].port.foreseen() as u64;
             on_link[index] = on_link[index].wrapping_sub(foreseen);

@@ -13,13 +13,13 @@ pub struct Link {
     pub port: Port,
     /// Propagation delay.
     pub delay: Time,
-    /// The only link that feeds this one, if it is fused to it.
+    /// The only link that feeds this one, if the two are fused.
     pub(super) fused_to: u32,
-    /// The port writes into packets or foresees them, so it catches up before they are read.
+    /// The port writes into packets or predicts them, so it catches up before they are read.
     pub(super) settles: bool,
-    /// Ports that catch up before a packet is read that came over this link.
+    /// Ports that catch up before a packet is read that was carried by this link.
     pub(super) reads: Reads,
-    /// The port makes no decision: its packets are foreseen.
+    /// The port makes no decision: its packets are predicted.
     pub(super) foresees: bool,
     /// Decrement of the TTL at the end of this link: one, plus one for each preceding port with deferred accounting.
     pub(super) hops: u8,
@@ -31,11 +31,11 @@ pub struct Link {
     pub(super) turn: u32,
     /// Packets in transit to their receiver here whose ACK is not fused.
     pub(super) in_transit: u32,
-    /// It ends at a bridge, which does not count the TTL down.
+    /// It ends at a bridge, which does not decrement the TTL.
     pub(super) bridged: bool,
 }
 
-/// An arrival that is foreseen.
+/// A predicted arrival.
 #[derive(Clone, Copy)]
 pub(super) struct Foreseen {
     /// When the packet arrives.
@@ -47,11 +47,11 @@ pub(super) struct Foreseen {
 /// Which ports may still write into a packet at a link's end.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Reads {
-    /// None.
+    /// No port.
     Nothing,
-    /// The link's own, which is not fused.
+    /// The link's own port, which is not fused.
     Own,
-    /// Those that it is fused to, and perhaps its own.
+    /// The ports to which it is fused, and possibly its own.
     Chain,
 }
 
@@ -84,7 +84,7 @@ impl Link {
         }
     }
 
-    /// A packet arrives at a port that foresees it: when it reaches the end.
+    /// A packet arrives at a port that predicts it: returns when it reaches the end.
     #[inline(always)]
     pub(super) fn foresee(
         &mut self,

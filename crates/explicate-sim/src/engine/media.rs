@@ -1,4 +1,4 @@
-//! Shared media: packets wait at the interfaces of their stations, and the medium determines when they arrive.
+//! Wireless media: packets wait at the interfaces of their stations, and the medium determines when they arrive.
 
 use explicate_core::medium::dcf::{Driver, Medium};
 use explicate_core::port::{Note, Port, Store};
@@ -17,7 +17,7 @@ pub(super) struct Radio {
 }
 
 impl Radio {
-    /// The link does not go over a medium.
+    /// The link does not use a medium.
     pub(super) const NONE: Radio = Radio { medium: NIL, number: NIL };
 }
 
@@ -31,7 +31,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    /// The link that a packet is on.
+    /// The link of a packet.
     fn link_of(&self, slot: u32) -> u32 {
         self.routes[Event::of(self.arena.slot(slot)).place() as usize].link()
     }
@@ -65,7 +65,7 @@ impl Store for World<'_> {
         let link = self.link_of(handle);
         let port = &mut self.links[link as usize].port;
         match what {
-            Note::Arrived => return, // at the link already
+            Note::Arrived => return, // already at the link
             Note::Dropped(cause) => port.refused(cause),
             Note::Marked => port.marked(),
             Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
@@ -75,7 +75,7 @@ impl Store for World<'_> {
 }
 
 impl Engine {
-    /// Adds a medium over links that were added and shared, in the order of their numbers there.
+    /// Adds a medium with links that were added and shared before, in the order of their numbers there.
     pub fn add_medium(&mut self, medium: Medium, links: &[u32]) {
         self.radios.resize(self.links.len(), Radio::NONE);
         let index = self.media.len() as u32;
@@ -86,7 +86,7 @@ impl Engine {
         self.arm_medium(index);
     }
 
-    /// What a link is on a medium, if it goes over one.
+    /// A link's medium and number there, if it uses one.
     pub(super) fn radio(&self, link: u32) -> Option<Radio> {
         self.radios.get(link as usize).copied().filter(|radio| *radio != Radio::NONE)
     }
@@ -110,7 +110,7 @@ impl Engine {
     fn arm_medium(&mut self, index: u32) {
         let medium = &mut self.media[index as usize];
         let due = medium.machine.poll_timeout();
-        // An event that has become too early finds nothing to do.
+        // An event that has become too early has no effect.
         if due < medium.due {
             medium.due = due;
             self.arm(Timer::Medium(index), due);
@@ -152,7 +152,7 @@ impl Engine {
     pub fn medium(&self, index: usize) -> Option<&Medium> {
         self.media.get(index).map(|medium| &medium.machine)
     }
-    /// The medium that a link goes over, and its number there.
+    /// The medium that a link uses, and its number there.
     pub fn over(&self, link: usize) -> Option<(&Medium, u32)> {
         self.radio(link as u32).map(|radio| (&self.media[radio.medium as usize].machine, radio.number))
     }
@@ -183,8 +183,8 @@ impl Engine {
         }
     }
 
-    /// Whether the packets of every interface are conserved, all its links together, given those that propagate and those
-    /// that arrived. The number of packets there.
+    /// Checks that the packets of every interface are conserved, over all its links, given those that propagate and
+    /// those that arrived. Returns the number of packets there.
     pub(super) fn audit_media(&self, on_link: &[u64], delivered: &[u64]) -> Result<u64, String> {
         let mut slots = 0;
         for (links, waiting) in self.media.iter().flat_map(|medium| medium.machine.inside()) {

@@ -1,4 +1,4 @@
-//! How a network is put together: links, routes and flows.
+//! Assembly of a network: links, routes and flows.
 
 use explicate_build::source::Source;
 use explicate_core::flow::{Flow, FlowInit};
@@ -40,7 +40,7 @@ impl Engine {
         });
         self.links.len() as u32 - 1
     }
-    /// The node at the end of a link does not count TTLs down.
+    /// The node at the end of a link does not decrement TTLs.
     pub fn end_at_bridge(&mut self, link: u32) {
         self.links[link as usize].bridged = true;
     }

@@ -1,9 +1,9 @@
-//! Processing: the time that a sending host takes for a data packet, random for each, so that flows in step do not stay so (Floyd
-//! and Jacobson 1992). Packets of a flow keep their order.
+//! Processing: the time that a sending host takes for a data packet, drawn for each packet, so that synchronised
+//! flows do not stay synchronised (Floyd and Jacobson 1992). Packets of a flow keep their order.
 //!
-//! If a flow's first link is private, its packet joins that link's port immediately, as of the time at which it leaves the host:
-//! the port foresees it. If others share the port, the packet waits as a separate event. In both cases it counts as sent and
-//! as on no link.
+//! If a flow's first link is private, its packet joins that link's port immediately, with the time at which it leaves
+//! the host: the port predicts it. If others share the port, the packet waits as a separate event. In both cases it
+//! counts as sent and as on no link.
 
 use explicate_build::source::Source;
 use explicate_core::port::Arriving;
@@ -16,27 +16,28 @@ use crate::event::{Event, Timer};
 
 /// Processing time of a flow's host.
 pub struct Processing {
-    /// When the last packet left, or will.
+    /// When the last packet left, or will leave.
     last: Time,
     /// The upper half of the key of the flow's draws.
     key: u32,
-    /// The longest, ns; zero is none.
+    /// Maximum, ns; zero disables processing.
     most: u32,
 }
 
 impl Processing {
-    /// At most `most` for a data packet, no more than four seconds, drawn from the stream of this name.
+    /// At most `most` per data packet, no more than four seconds, drawn from the stream of this name.
     pub fn new(most: Time, seed: u64, name: &str) -> Processing {
         let key = (rng::key(seed, name) >> 32) as u32;
         Processing { last: Time::ZERO, key, most: most.0.min(u32::MAX as u64) as u32 }
     }
 
-    /// No time for any packet.
+    /// No processing time.
     pub fn none() -> Processing {
         Processing { last: Time::ZERO, key: 0, most: 0 }
     }
 
-    /// When a packet leaves that is sent now. Draws are by the flow's packet numbers; a SYN takes no time, but does not overtake.
+    /// When a packet leaves that is sent now. Draws depend on the flow's packet numbers; a SYN takes no time, but
+    /// does not overtake.
     #[inline(always)]
     pub(super) fn leaves(&mut self, now: Time, header: &Transport) -> Time {
         if self.most == 0 {
@@ -87,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// After the application of a flow acted, which had begun so many connections before.
+    /// Call after an event of the flow's application; `before` is the earlier number of connections.
     pub(super) fn renew_processing(&mut self, id: u32, before: u64) {
         let ends = &mut self.ends[id as usize];
         if let Source::Sessions(sessions) = &ends.source

@@ -1,7 +1,8 @@
-//! The plain way through the engine: one event for each departure and one for each arrival, each at its own time.
+//! The reference version of the engine: one event for each departure and one for each arrival, each at its own time.
 //!
-//! Departures and timers of ports come before everything else of the same time, as they do where ports compute them later.
-//! So the order of all else, in particular of ties, is that of the fast engine, and tables are the same to the last bit.
+//! Departures and timers of ports precede all other events of the same time, as they do where ports compute them
+//! later. So the order of all other events, in particular of ties, is that of the fast engine, and tables are
+//! identical to the last bit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +14,7 @@ use super::{Engine, NIL};
 use crate::event::Event;
 use crate::wheel::Taken;
 
-/// When which port has something to do.
+/// When each port has something to do.
 #[derive(Default)]
 pub(super) struct Departures {
     /// The pending event of each link, or never.
@@ -94,7 +95,7 @@ impl Engine {
         self.arm_departure(index);
     }
 
-    /// Comes back when the port of a link has something to do.
+    /// Schedules an event for when the port of a link has something to do.
     pub(super) fn arm_departure(&mut self, index: u32) {
         let due = self.links[index as usize].port.poll_timeout();
         let Some(departures) = &mut self.departures else { return };

@@ -1,14 +1,14 @@
-//! Routes that change in mid-run.
+//! Routes that change during a run.
 //!
-//! All routes are known before the first event, so that nothing is fused that one of them would part. Packets under way end
-//! their way as they began it.
+//! All routes are known before the first event, so no links are fused that a later route separates. Packets in flight
+//! stay on their route.
 
 use explicate_core::units::Time;
 
 use super::{Engine, RouteFinder, RoutePair};
 use crate::event::Timer;
 
-/// The links that a flow takes from a time on.
+/// The links that a flow uses from a time on.
 pub struct NewRoute<'a> {
     /// The flow's number.
     pub flow: u32,
@@ -18,7 +18,7 @@ pub struct NewRoute<'a> {
     pub back: &'a [u32],
 }
 
-/// What flows and agents go by from a time on.
+/// The routes of flows and agents from a time on.
 pub(super) struct Change {
     /// Flows with their new routes.
     flows: Vec<(u32, RoutePair)>,
@@ -26,7 +26,7 @@ pub(super) struct Change {
 }
 
 impl Engine {
-    /// From `at` on these flows take new routes, and agents' messages what `find_route` answers.
+    /// From `at` on these flows use new routes, and agents' messages those of `find_route`.
     pub fn reroute(&mut self, at: Time, flows: &[NewRoute<'_>], find_route: Option<RouteFinder>) {
         let flows = flows.iter().map(|new| (new.flow, self.add_routes(new.forward, new.back))).collect();
         self.arm(Timer::Reroute(self.changes.len() as u32), at);

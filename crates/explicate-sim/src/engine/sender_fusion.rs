@@ -24,7 +24,7 @@ impl Engine {
                 first -= 1;
             }
             let own = self.routes[forward as usize].index();
-            // An acknowledgement that was turned ahead has passed the first link of its way.
+            // An acknowledgement that was turned ahead has passed the first link of its route.
             first > back
                 && port(first).only_counts()
                 && (first + 1..=last).all(|place| port(place).is_plain())

@@ -1,5 +1,5 @@
-//! Timers: of flows, their applications and receiving ends, of ports whose departures are not known in advance, of media and
-//! agents, and changes of routes; and packets that their hosts hold. Each is a slot in the queue of events.
+//! Timers: of flows, their applications and receiving ends, of ports whose departures are polled, of media and
+//! agents, and changes of routes; and packets that their hosts hold. Each is a slot in the event queue.
 
 use explicate_build::source::Source;
 use explicate_core::units::Time;
@@ -23,7 +23,7 @@ impl Engine {
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
 
-    /// A timer's time has come. What is to be sent then: by the flow that may send, or an acknowledgement.
+    /// A timer expires. Returns the remaining work: a flow that may send, or an acknowledgement to forward.
     #[cold]
     pub(super) fn timer(&mut self, slot: u32, event: Event) -> Due {
         self.waited = self.now;
@@ -55,7 +55,7 @@ impl Engine {
         (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
         let due = ends.flow.poll_timeout();
         if due > self.now {
-            // Timers move ahead without being re-armed; this one has caught up.
+            // Timers move to later times without a new event; this one is rescheduled.
             self.arm_flow(self.now, id, due);
             return Due::NOTHING;
         }
@@ -79,12 +79,12 @@ impl Engine {
         Due::send(id)
     }
 
-    /// A receiving end that acknowledged nothing may be waiting for more.
+    /// A receiving end that sent no acknowledgement may be delaying one.
     #[cold]
     pub(super) fn arm_sink(&mut self, id: u32) {
         let due = self.ends[id as usize].sink.poll_timeout();
         let armed = self.held_back.entry(id).or_insert(Time::NEVER);
-        // A pending timer that comes too early finds out then.
+        // A pending timer that expires too early detects this then.
         if due < *armed {
             *armed = due;
             self.arm(Timer::Sink(id), due);
@@ -109,7 +109,7 @@ impl Engine {
         Due::forward(slot, place)
     }
 
-    /// A scheduled port is driven from outside: its departures are not known in advance.
+    /// A scheduled port is polled: its departures are not known in advance.
     pub(super) fn arm_port(&mut self, index: u32) {
         self.arm_port_alone(index);
         if let Some(&twin) = self.twins.get(&index) {

@@ -1,7 +1,7 @@
 //! Received power between stations: distance, constant shadowing, drift over time, and on/off interferers.
 //!
-//! Powers are factors of the power at `decode_range`. The power received from each sender is kept as a list for each sender and
-//! made anew only when the drift takes a step.
+//! Powers are relative to the power at `decode_range`. The power received from each sender is stored in a list per
+//! sender and computed again only when the drift takes a step.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -15,11 +15,11 @@ use crate::medium::Interferer;
 use crate::rng::{Rng, power};
 use crate::units::Time;
 
-/// Steps of the drift in its coherence time.
+/// Steps of the drift per coherence time.
 const STEPS: f64 = 16.0;
-/// Least distance between stations, metres.
+/// Minimum distance between stations, metres.
 const NEAREST: f64 = 0.1;
-/// Ranges are met up to rounding.
+/// Tolerance of ranges for rounding.
 const MET: f64 = 1.0 - 1e-9;
 
 /// Reception of a sender at a station.
@@ -27,9 +27,9 @@ const MET: f64 = 1.0 - 1e-9;
 pub(super) struct Heard {
     pub(super) station: u32,
     pub(super) power: f64,
-    /// Loud enough to keep it silent.
+    /// Strong enough to be sensed.
     pub(super) sensed: bool,
-    /// Loud enough to be understood.
+    /// Strong enough to be decoded.
     pub(super) decodable: bool,
 }
 
@@ -52,25 +52,25 @@ struct Burster {
     changes: Time,
 }
 
-/// The air between stations.
+/// The radio propagation between stations.
 pub(super) struct Air {
     /// For each emitter, interferers after stations.
     heard: Vec<Arc<[Heard]>>,
     stations: u32,
-    /// Kept only if the drift needs them.
+    /// Stored only if the drift needs them.
     pairs: Vec<Pair>,
     sigma: f64,
     step: Time,
     drifts_at: Time,
     bursters: Vec<Burster>,
-    /// Least powers that matter, that are sensed, and that are sensed of an interferer.
+    /// Minimum powers that matter, that are sensed, and that are sensed of an interferer.
     floor: f64,
     sensed: f64,
     energy: f64,
 }
 
 impl Air {
-    /// Of a medium whose draws follow from `seed`.
+    /// The propagation of a medium, whose random draws depend on `seed`.
     pub(super) fn new(layout: &Layout<'_>, settings: &Settings, seed: u64) -> Air {
         let params = Params::of(layout.values);
         let count = layout.stations.len();
@@ -133,7 +133,7 @@ impl Air {
     pub(super) fn heard(&self, emitter: u32) -> Arc<[Heard]> {
         self.heard[emitter as usize].clone()
     }
-    /// When something changes by itself.
+    /// When the drift or an interferer next changes.
     pub(super) fn next(&self) -> Time {
         self.bursters.iter().map(|b| b.changes).min().unwrap_or(Time::NEVER).min(self.drifts_at)
     }
@@ -150,8 +150,8 @@ impl Air {
         self.drifts_at += self.step;
         self.listen(self.heard.len());
     }
-    /// The first interferer that begins or ends a burst by `now`: its emitter's number, and how long a burst that begins lasts. Of
-    /// several that one whose number has the lowest `place`.
+    /// The first interferer that begins or ends a burst by `now`: its emitter's number, and the length of a burst
+    /// that begins. If several do, the one whose number has the lowest `place`.
     pub(super) fn burst(&mut self, now: Time, place: impl Fn(usize) -> u64) -> Option<(u32, Time)> {
         loop {
             let due = (0..self.bursters.len()).filter(|&i| self.bursters[i].changes <= now);

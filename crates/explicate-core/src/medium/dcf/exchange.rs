@@ -1,4 +1,4 @@
-//! The exchange of frames: RTS, CTS, data, acknowledgement; what follows if one of them does not come.
+//! The exchange of frames: RTS, CTS, data, acknowledgement, and the reaction if one of them is missing.
 
 use super::{CTS_ACK, Capture, RTS};
 use crate::units::Time;
@@ -21,7 +21,7 @@ struct Sent {
 impl Medium {
     // ------------------------------------------------------------------------------------------ sending
 
-    /// What a station waited for has come, or its time is up.
+    /// The expected answer of a station has arrived, or its timeout has expired.
     pub(super) fn act(&mut self, w: &mut impl Driver, number: u32) {
         let s = &mut self.stations[number as usize];
         if let Some(answer) = s.answer.filter(|a| a.at <= w.now()) {
@@ -48,7 +48,7 @@ impl Medium {
             }
         } else if s.answer_by <= w.now() {
             s.answer_by = Time::NEVER;
-            // What is being received may be the answer.
+            // The frame in reception may be the answer.
             if s.lock.is_none() {
                 self.fail(w, number);
             }
@@ -139,7 +139,7 @@ impl Medium {
 
     // ---------------------------------------------------------------------------------------- receiving
 
-    /// A station understood a frame.
+    /// A station decoded a frame.
     pub(super) fn receive(&mut self, w: &mut impl Driver, number: u32, t: &Transmission) {
         let s = &mut self.stations[number as usize];
         if t.to != number {
@@ -154,7 +154,7 @@ impl Medium {
                 return;
             }
             (Phase::AwaitAck, Frame::Ack) if expected => return self.succeed(w, number),
-            // Anything else means that the answer does not come.
+            // Any other frame means that the answer is missing.
             (Phase::AwaitCts | Phase::AwaitAck, _) => self.fail(w, number),
             _ => {}
         }
@@ -178,7 +178,7 @@ impl Medium {
         self.stations[number as usize].answer = Some(Answer { at, frame, to, link, rate, silent_until });
     }
 
-    /// A data frame reached its receiver: its packet goes on, unless it did before.
+    /// A data frame reached its receiver: forwards its packet, unless it is a duplicate.
     fn arrived(&mut self, t: &Transmission) {
         let Some(head) = &mut self.stations[t.from as usize].head else { return };
         if !head.delivered {
@@ -197,7 +197,7 @@ impl Medium {
         self.go_on(w.now(), number);
     }
 
-    /// The next packet follows at once if its exchange is over before the station's burst has to be.
+    /// The next packet follows at once if its exchange ends before the station's burst must.
     fn go_on(&mut self, now: Time, number: u32) {
         let c = &self.settings;
         let s = &mut self.stations[number as usize];
@@ -242,7 +242,7 @@ impl Medium {
         s.resume(w.now(), c);
     }
 
-    /// Done with the first packet, one way or the other: back-off, and the next one.
+    /// The first packet is finished, delivered or not: back-off, and the next packet.
     fn next_packet(&mut self, w: &mut impl Driver, number: u32) {
         let s = &mut self.stations[number as usize];
         (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);

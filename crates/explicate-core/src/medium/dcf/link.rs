@@ -14,12 +14,12 @@ pub(super) struct AirLink {
     pub(super) rate: u8,
     successes: u32,
     failures: u32,
-    /// The rate was raised and has not yet proved itself.
+    /// The rate was raised, and the first attempt at it is not yet complete.
     on_trial: bool,
-    /// Time on the air of all its frames, answers included; and that before the measured span.
+    /// Airtime of all its frames including answers; and the part before the measured span.
     pub(super) airtime: Time,
     pub(super) airtime_before: Time,
-    /// Frames sent, RTS or data without, and those that were not answered.
+    /// Frames sent (RTS, or data without RTS), and those without an answer.
     pub(super) attempts: u64,
     pub(super) unanswered: u64,
     /// Changes of the rate, up or down.

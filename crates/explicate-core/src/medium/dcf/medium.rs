@@ -1,6 +1,6 @@
-//! The medium as a whole: it has the interface of an agent. `enqueue` takes packets, `poll_timeout` returns when to call
-//! `handle_timeout`, and `poll_delivered` returns the packets that have arrived. A packet that arrived goes on at once;
-//! its sender may go on sending it as a ghost, if the acknowledgement was lost.
+//! The medium as a whole. It has the interface of an agent: `enqueue` takes packets, `poll_timeout` returns when to
+//! call `handle_timeout`, and `poll_delivered` returns the packets that have arrived. A packet that arrived is
+//! forwarded at once; its sender may continue to send it as a ghost if the acknowledgement was lost.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -20,67 +20,67 @@ use crate::rng::{self, Rng};
 use crate::units::Time;
 use crate::wire::Packet;
 
-/// What the driver of a medium does for it: it has the packets, and the ports of the links over the medium.
+/// The driver of a medium, which stores the packets, and the ports of the links over the medium.
 pub trait Driver: Store {
     /// The time.
     fn now(&self) -> Time;
-    /// The number that a packet's link has at the medium, and the bytes that the link's coding makes of the packet.
+    /// The number of a packet's link at the medium, and the length of the packet with the link's coding.
     fn frame(&mut self, handle: u32) -> (u32, u32);
-    /// Whether the channels of a link (the driver's number) lose an attempt to send this packet as so many bytes.
+    /// Whether the channels of a link (the driver's number) lose an attempt to send this packet with this length.
     fn attempt_is_lost(&mut self, link: u32, packet: &Packet, bytes: u32) -> bool;
-    /// A packet of a link was given up after its retries.
+    /// A packet of a link was dropped after its retries.
     fn gave_up(&mut self, link: u32, handle: u32);
 }
 
-/// What a medium is made from.
+/// Arguments for making a medium.
 pub struct Layout<'a> {
-    /// Its name, which the names of its random streams begin with.
+    /// Its name, with which the names of its random streams begin.
     pub name: &'a str,
     /// Its parameters.
     pub values: &'a Values,
-    /// Names of its stations and where they stand, metres.
+    /// Names and positions of its stations, metres.
     pub stations: Vec<(&'a str, (f64, f64))>,
     /// Its interferers.
     pub interferers: &'a [Interferer],
 }
 
-/// A frame on the air.
+/// A frame on the medium.
 pub(super) struct Transmission {
     pub(super) serial: u32,
     pub(super) frame: Frame,
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) link: u32,
-    /// Its bytes, its own rate and the data's.
+    /// Its length, its own rate and the rate of the data.
     pub(super) bytes: u32,
     pub(super) rate: u8,
     pub(super) data_rate: u8,
     pub(super) ends: Time,
-    /// Who understands it keeps silent until then.
+    /// Stations that decode it defer until then.
     pub(super) silent_until: Time,
     /// The link's channel destroys it.
     pub(super) doomed: bool,
     pub(super) heard: Arc<[Heard]>,
 }
 
-/// A shared medium.
+/// A wireless medium.
 pub struct Medium {
     pub(super) settings: Settings,
     pub(super) stations: Vec<Station>,
     pub(super) links: Vec<AirLink>,
     pub(super) air: Air,
     on_air: Vec<Transmission>,
-    /// When each station is due.
+    /// When the timer of each station is due.
     dues: Vec<Time>,
     next: Time,
     serial: u32,
     pub(super) delivered: Vec<u32>,
-    /// What is first of several things at one time is decided by this key, anew each time.
+    /// Key that orders simultaneous events, differently at each time.
     ties: u64,
 }
 
-/// A link of a medium: the driver's number, the stations that it connects, and its own rate as an index in [`RATES`], if it
-/// has one.
+/// A link of a medium: the driver's number, the stations that it connects, and its own rate as an index in [`RATES`],
+/// if it has one.
 pub struct Over {
     /// The driver's link.
     pub link: u32,
@@ -116,7 +116,7 @@ impl Medium {
         }
     }
 
-    /// When something happens next.
+    /// When the next event is due.
     pub fn poll_timeout(&self) -> Time {
         self.next
     }
@@ -137,7 +137,7 @@ impl Medium {
         }
     }
 
-    /// The first packet of a station's queue is the one to send.
+    /// The first packet of a station's queue is to be sent.
     pub(super) fn take_head(&mut self, w: &mut impl Driver, station: u32) -> bool {
         let s = &mut self.stations[station as usize];
         let Some(slot) = s.port.head() else { return false };
@@ -152,7 +152,7 @@ impl Medium {
         self.dues[station as usize] = self.stations[station as usize].due(&self.settings);
     }
 
-    /// Does everything that is due: frames end before others begin.
+    /// Processes everything that is due: frames end before others begin.
     pub fn handle_timeout(&mut self, w: &mut impl Driver) {
         loop {
             let place = |number: usize| rng::drawn(rng::drawn(self.ties, w.now().0), number as u64);
@@ -253,7 +253,7 @@ impl Medium {
 
     // ---------------------------------------------------------------------------------------- inspection
 
-    /// The interface that a link's packets wait at.
+    /// The interface in which a link's packets wait.
     pub fn interface(&self, number: u32) -> &Port {
         &self.stations[self.links[number as usize].from as usize].port
     }
@@ -268,7 +268,7 @@ impl Medium {
             s.port.settle(w.now(), w);
         }
     }
-    /// For each station the driver's links that leave it, and the packets that wait for them and have not arrived.
+    /// For each station the driver's links that leave it, and the packets that wait for them or are in transmission.
     pub fn inside(&self) -> impl Iterator<Item = (Vec<u32>, u64)> {
         self.stations.iter().enumerate().map(|(i, s)| {
             let ghost = s.head.as_ref().is_some_and(|h| h.delivered);
@@ -281,16 +281,16 @@ impl Medium {
         self.stations.iter_mut().for_each(|s| s.port.start_measuring(now));
         self.links.iter_mut().for_each(|l| l.airtime_before = l.airtime);
     }
-    /// Time on the air of a link's frames and their answers in the measured span, and in the whole run.
+    /// Airtime of a link's frames and their answers in the measured span, and in the whole run.
     pub fn airtime(&self, number: u32) -> (Time, Time) {
         let link = &self.links[number as usize];
         (link.airtime - link.airtime_before, link.airtime)
     }
-    /// What a station counted in the whole run.
+    /// A station's counters of the whole run.
     pub fn station_stats(&self, station: usize) -> StationStats {
         self.stations[station].stats
     }
-    /// The rate at which a link sends now, bit/s.
+    /// The present rate of a link, bit/s.
     pub fn phy_rate(&self, number: u32) -> f64 {
         RATES[self.links[number as usize].rate as usize] as f64 * 1e6
     }

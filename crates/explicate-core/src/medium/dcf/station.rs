@@ -9,30 +9,30 @@ use super::air::Heard;
 use super::medium::Transmission;
 use super::{Capture, Settings};
 
-/// What is on the air.
+/// The kind of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Frame {
     Rts,
     Cts,
     Data,
     Ack,
-    /// An interferer's.
+    /// An interferer's burst.
     Noise,
 }
 
-/// Where a station's own frame stands.
+/// State of a station's own frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// It waits for its turn, or there is none.
+    /// It waits for the back-off, or there is no frame.
     Contend,
-    /// It is on the air, or will be after SIFS.
+    /// It is in transmission, or will be after SIFS.
     Exchange,
     /// An answer is expected.
     AwaitCts,
     AwaitAck,
 }
 
-/// The frame that is being received.
+/// The frame in reception.
 #[derive(Clone, Copy)]
 pub(super) struct Lock {
     /// The transmission.
@@ -40,7 +40,7 @@ pub(super) struct Lock {
     began: Time,
     ends: Time,
     power: f64,
-    /// The most interference so far.
+    /// The maximum interference so far.
     worst: f64,
     intact: bool,
 }
@@ -51,32 +51,32 @@ pub(super) struct Answer {
     pub(super) at: Time,
     pub(super) frame: Frame,
     pub(super) to: u32,
-    /// The medium's link that it belongs to.
+    /// The link of the medium to which it belongs.
     pub(super) link: u32,
     /// The rate of the data frame.
     pub(super) rate: u8,
     pub(super) silent_until: Time,
 }
 
-/// The packet that is to be sent.
+/// The packet to send.
 pub(super) struct Head {
     pub(super) slot: u32,
     pub(super) link: u32,
     pub(super) to: u32,
     /// Bytes of the frame.
     pub(super) bytes: u32,
-    /// As it was when it was taken from the queue.
+    /// The packet as it was taken from the queue.
     pub(super) packet: Packet,
-    /// It arrived, though its sender need not know.
+    /// It arrived, although its sender may not know.
     pub(super) delivered: bool,
     pub(super) short_tries: u32,
     pub(super) long_tries: u32,
 }
 
-/// Counts of the whole run.
+/// Counters of the whole run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct StationStats {
-    /// Own frames sent, RTS or data without: attempts.
+    /// Own frames sent (RTS, or data without RTS): attempts.
     pub attempts: u64,
     /// Attempts without an answer.
     pub failures: u64,
@@ -95,13 +95,13 @@ pub(super) struct Station {
     /// Medium reserved by others until then (NAV).
     nav: Time,
     idle_since: Time,
-    /// The last frame of the busy time could not be understood.
+    /// The last frame of the busy period could not be decoded.
     undecoded: bool,
-    /// Idle slots that it still counts, if it counts any.
+    /// Remaining idle slots of the back-off, if there is one.
     backoff: Option<u32>,
-    /// Slots are counted from here on; never while the air is busy.
+    /// Slots are counted from this time; never while the medium is busy.
     counts_from: Time,
-    /// It found the air idle and needs no back-off unless that changes.
+    /// It found the medium idle and needs no back-off unless that changes.
     at_once: bool,
     pub(super) cw: u32,
     /// It may send until then without contending again.
@@ -156,21 +156,21 @@ impl Station {
         self.head.is_some() && self.phase == Phase::Contend && self.turn(s) <= now
     }
     pub(super) fn draw_backoff(&mut self) {
-        // The window is a power of two less one, so that the low bits are uniform; else the bias is below 2^-48.
+        // The window is a power of two minus one, so the low bits are uniform; otherwise the bias is below 2^-48.
         self.backoff = Some((self.backoff_rng.next_u64() % (self.cw as u64 + 1)) as u32);
         self.counts_from = Time::NEVER;
     }
-    /// Its next frame needs no back-off.
+    /// The next frame needs no back-off.
     pub(super) fn keep_the_air(&mut self) {
         (self.backoff, self.counts_from, self.phase) = (None, Time::NEVER, Phase::Exchange);
     }
     pub(super) fn double_window(&mut self, s: &Settings) {
         self.cw = (2 * self.cw + 1).min(s.cw_max);
     }
-    /// A frame came to the front of an empty queue: whether it needs a back-off depends on the air.
+    /// A frame reached the front of an empty queue: the state of the medium decides whether it needs a back-off.
     pub(super) fn wants_to_send(&mut self, now: Time, s: &Settings) {
         if self.backoff.is_some() && self.turn(s) < now {
-            self.backoff = None; // it ended while there was nothing to send
+            self.backoff = None; // it ended while there was no frame to send
         }
         if self.backoff.is_none() {
             self.counts_from = Time::NEVER;
@@ -202,7 +202,7 @@ impl Station {
         let Some(left) = self.backoff else { return };
         let waits = self.head.is_some() && self.phase == Phase::Contend;
         if waits && self.turn(s) <= now + s.cca_time {
-            return; // too late to be noticed: it sends
+            return; // too late to be sensed: it sends
         }
         let counted = (now.since(self.counts_from).0 / s.slot.0).min(left as u64) as u32;
         self.backoff = (waits || counted < left).then_some(left - counted);
@@ -311,13 +311,13 @@ impl Station {
         let fresh = Lock { serial: t.serial, began: now, ends: t.ends, power: heard.power, worst: 0.0, intact };
         match &mut self.lock {
             None => self.lock = Some(fresh),
-            // What is too weak to matter is left out of the reception, and of what is sensed: a reservation stands for it.
+            // Weak signals are left out of the reception and of the sensed signals: a reservation replaces them.
             Some(lock) if lock.power >= s.capture_factor * heard.power => self.nav = self.nav.max(t.ends + s.eifs),
             Some(lock) if lock.ends >= t.ends => lock.intact = false,
             Some(lock) => *lock = Lock { intact: false, ..fresh },
         }
     }
-    /// A signal ends. If it was being received: whether it is intact, and its power over the most interference and noise.
+    /// A signal ends. If it was in reception: returns whether it is intact, and its SINR.
     pub(super) fn heard_all(&mut self, now: Time, s: &Settings, heard: &Heard, serial: u32) -> Option<(bool, f64)> {
         self.signals -= 1;
         self.energy = if self.signals == 0 { 0.0 } else { self.energy - heard.power };
