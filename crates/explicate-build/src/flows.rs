@@ -1,4 +1,4 @@
-//! When flows start and what they send.
+//! Start times and applications of flows.
 
 use explicate_core::agent::Address;
 use explicate_core::flow::{Flow, FlowInit};
@@ -10,7 +10,7 @@ use crate::session::{Plan, Sessions};
 use crate::source::{OnOff, Source};
 use explicate_scenario::model::{FlowGroup, Size, Start, Traffic};
 
-/// When the flows of a group start, by their number in it; those that would after the end of the run are left out.
+/// When the flows of a group start, by their number in it; those after the end of the run are omitted.
 pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {
     let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
     let mut arrived = Time::ZERO;
@@ -31,14 +31,14 @@ pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {
         if start <= end {
             starts.push((i, start));
         } else if matches!(group.start, Start::Poisson { .. }) {
-            break; // the rest come later still
+            break; // the others start even later
         }
     }
     starts
 }
 
-/// The application of the flow that `init` describes, which has this name, leaves from `own` and begins at `start`. Where its sessions
-/// are told apart by the flow's number, that grows by `step` with each.
+/// The application of the flow that `init` describes, with this name, which leaves from `own` and begins at `start`.
+/// The flow's number grows by `step` per session where sessions are distinguished by it.
 pub fn source(
     group: &FlowGroup,
     name: &str,
@@ -59,7 +59,7 @@ pub fn source(
             Source::OnOff(Box::new(OnOff { on: *on, off: *off, rng, stop, active: false }))
         }
         Traffic::Sessions { timeouts, pause, duration, random } => {
-            // What a session is made from, kept for those to come.
+            // The arguments for making a session, kept for later sessions.
             let FlowInit { id, protocol, fallback, recovery, values: _, packet, interface } = *init;
             let values = init.values.clone();
             let fresh = move |session: u64| {

@@ -1,6 +1,6 @@
-//! From a scenario's model to what runs it, and to the tables of its results.
+//! Builds state machines from a scenario's model, and the tables of results.
 //!
-//! Simulator, fluid models and laboratory share this crate, so that a scenario means the same in all of them:
+//! Simulator, fluid models and lab share this crate, so that a scenario means the same in all of them:
 //!
 //! - [`ports`], [`flows`], [`source`], [`session`] and [`ways`] build the core's state machines from the
 //!   [model](explicate_scenario::model);

@@ -12,8 +12,8 @@ use explicate_core::units::Time;
 use crate::ways::{MARKS, answers, bit};
 use explicate_scenario::model::{Link, Match, Queue, RouterSpec};
 
-/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is its end of
-/// a line that it shares.
+/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is
+/// its end of a shared line.
 pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let parts = Parts { link, seed, crossing };
     let mut port = parts.port(number, line);
@@ -35,7 +35,7 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
     port
 }
 
-/// What the parts of a port are made from.
+/// Arguments for making the parts of a port.
 struct Parts<'a> {
     link: &'a Link,
     seed: u64,
@@ -68,7 +68,8 @@ impl Parts<'_> {
         port
     }
 
-    /// Queue and controller of a class with this share of the line; `name` ends the names of its random streams.
+    /// Queue and controller of a class with this share of the line; `name` is the end of the names of its random
+    /// streams.
     fn class(&self, queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str) -> Class {
         let link = self.link;
         let qdisc = queue.as_ref().map(|queue| {
@@ -88,9 +89,9 @@ impl Parts<'_> {
         Class { qdisc, router }
     }
 
-    /// Whether data that a controller of this protocol may answer cross the link: one that sees only acknowledgements never
-    /// writes feedback, and omitting it changes only the cost. One that the user chose (`chosen`) may answer headers or codes that
-    /// were meant for another's.
+    /// Whether data that a controller of this protocol may answer cross the link. A controller that receives only
+    /// acknowledgements never writes feedback, and omitting it changes only the cost. A controller that the user
+    /// chose (`chosen`) may answer headers or codes of other protocols.
     fn is_crossed_by(&self, protocol: &AnyProtocol, chosen: bool) -> bool {
         let others = if chosen { answers(protocol) } else { 0 };
         self.crossing & (bit(protocol) | others) != 0
@@ -111,7 +112,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Two classes that share the line by their flows: what this controller answers, and all other packets.
+    /// Two classes that share the line by their flows: the packets that this controller answers, and all others.
     fn divide(&self, port: &mut Port, controller: &'static AnyProtocol) {
         let link = self.link;
         let classes = vec![

@@ -1,4 +1,4 @@
-//! From counters to rows of the result tables. What the columns mean stands in [`crate::tables`].
+//! Rows of the result tables from counters. The columns are defined in [`crate::tables`].
 
 use explicate_core::flow::FlowStats;
 use explicate_core::port::PortStats;
@@ -9,7 +9,7 @@ use explicate_core::units::Time;
 use crate::tables::Table;
 use explicate_scenario::model::FlowGroup;
 
-/// What is known of a flow at the end of a run.
+/// Data of a flow at the end of a run.
 pub struct FlowRow<'a> {
     /// Number of the run.
     pub run: u64,
@@ -19,13 +19,13 @@ pub struct FlowRow<'a> {
     pub group: &'a FlowGroup,
     /// When it started.
     pub start: Time,
-    /// Payload to transfer, if that has an end.
+    /// Payload to transfer, if it is limited.
     pub size: Option<u64>,
-    /// When the last byte was acknowledged; never if that did not come.
+    /// When the last byte was acknowledged; never if it was not.
     pub completed: Time,
     /// Counters of both ends when the measured span began.
     pub before: (FlowStats, SinkStats),
-    /// And at its end.
+    /// And at the end of it.
     pub after: (FlowStats, SinkStats),
     /// Connections begun, and torn down.
     pub sessions: (u64, u64),
@@ -33,13 +33,13 @@ pub struct FlowRow<'a> {
     pub span: f64,
 }
 
-/// What is known of a link at the end of a run.
+/// Data of a link at the end of a run.
 pub struct LinkRow<'a> {
     /// Number of the run.
     pub run: u64,
     /// Its name.
     pub name: &'a str,
-    /// Share of the capacity, or of the time on the air, that was used in the measured span.
+    /// Used share of the capacity, or of the airtime, in the measured span.
     pub utilisation: f64,
     /// Mean capacity in the measured span, bytes/s.
     pub capacity: f64,
@@ -87,7 +87,7 @@ impl FlowRow<'_> {
 }
 
 impl LinkRow<'_> {
-    /// What a port's counters say. `offered` are the bytes that its line offered in the `span`, seconds.
+    /// Summary of a port's counters. `offered` is the number of bytes that its line offered in the `span`, seconds.
     pub fn of_port<'a>(
         run: u64,
         name: &'a str,

@@ -1,28 +1,28 @@
-//! Sessions (paper Y, section III): a flow connects, sends until its time is over or too many timeouts in a row tear it
-//! down, pauses, and connects anew.
+//! Sessions (paper Y, section III): a flow connects, sends until its time is over or too many consecutive timeouts
+//! abort the connection, pauses, and connects again.
 //!
-//! Every session is a connection of its own, from set-up on. Its receiver listens until the SYN arrives, so whatever an
-//! earlier session left on the way is ignored by both ends, as long as packets keep their order.
+//! Every session is a connection of its own, from set-up on. Its receiver waits for the SYN, so both ends ignore
+//! packets of earlier sessions that are still in flight, as long as packets keep their order.
 
 use explicate_core::flow::{Flow, FlowStats};
 use explicate_core::rng::Rng;
 use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 
-/// Makes both ends of the next session, from the number of those before it.
+/// Makes both ends of the next session, from the number of earlier ones.
 pub type Fresh = Box<dyn Fn(u64) -> (Flow, Sink) + Send>;
 
-/// When sessions end and come again.
+/// Times of sessions.
 pub struct Plan {
-    /// Timeouts in a row that tear a session down.
+    /// Consecutive timeouts that abort a session.
     pub timeouts: u32,
     /// Shortest and longest pause; drawn uniformly between them.
     pub pause: (Time, Time),
-    /// How long a session lasts, the mean if random; never is until it is torn down.
+    /// Duration of a session, the mean if random; with never a session lasts until it is aborted.
     pub duration: Time,
     /// Durations are exponential.
     pub random: bool,
-    /// When the last one ends at the latest.
+    /// Latest end of the last session.
     pub stop: Time,
 }
 
@@ -31,14 +31,14 @@ pub struct Sessions {
     plan: Plan,
     rng: Rng,
     fresh: Fresh,
-    /// When something happens next; being called at another time means nothing.
+    /// When the next event is due; calls at other times have no effect.
     next: Time,
     active: bool,
     /// Sessions begun.
     pub begun: u64,
-    /// Sessions that timeouts ended.
+    /// Sessions aborted by timeouts.
     pub torn_down: u64,
-    /// What earlier sessions counted.
+    /// Counters of earlier sessions.
     earlier: (FlowStats, SinkStats),
 }
 
@@ -49,7 +49,7 @@ impl Sessions {
         Sessions { plan, rng, fresh, next: start, active: false, begun, torn_down, earlier }
     }
 
-    /// Its time has come: begins a session or ends it, and says when to be called again.
+    /// The next event is due: begins a session or ends it, and returns when to call again.
     pub fn act(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
         if now != self.next {
             return None;
@@ -72,7 +72,8 @@ impl Sessions {
         (self.next < Time::NEVER).then_some(self.next)
     }
 
-    /// Timers of the flow expired: tears the session down if there were too many in a row, and says when the next begins.
+    /// Timers of the flow expired: aborts the session if there were too many in a row, and returns when the next
+    /// begins.
     pub fn check(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
         if !self.active || flow.timeouts_in_a_row() < self.plan.timeouts {
             return None;

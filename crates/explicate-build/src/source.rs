@@ -1,4 +1,4 @@
-//! Applications: what flows have to send, and when.
+//! Applications: the data that flows send, and when.
 
 use explicate_core::flow::Flow;
 use explicate_core::rng::Rng;
@@ -9,15 +9,15 @@ use crate::session::Sessions;
 
 /// An application.
 pub enum Source {
-    /// Sends without end.
+    /// Sends without limit.
     Bulk,
     /// Sends this many bytes.
     Sized(u64),
     /// Sends, pauses, sends.
     OnOff(Box<OnOff>),
-    /// Sends in connections that end and come again.
+    /// Sends in connections that end and are opened again.
     Sessions(Box<Sessions>),
-    /// Sends without end until this time; the start of its life is behind it once `started`.
+    /// Sends without limit until this time; its start is past once `started`.
     Until {
         /// When it stops.
         stop: Time,
@@ -36,17 +36,17 @@ pub struct OnOff {
     pub rng: Option<Rng>,
     /// When it stops for good.
     pub stop: Time,
-    /// Whether a period is on.
+    /// Whether this is an on-period.
     pub active: bool,
 }
 
 impl Source {
-    /// Whether a completion time makes sense.
+    /// Whether a completion time is defined.
     #[inline]
     pub fn finite(&self) -> bool {
         matches!(self, Source::Sized(_))
     }
-    /// Its time has come: acts on the flow's ends, and says when to be called again.
+    /// The next event is due: acts on the flow's ends, and returns when to call again.
     pub fn act(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
         match self {
             Source::Bulk => flow.write(u64::MAX, false),

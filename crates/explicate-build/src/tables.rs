@@ -1,7 +1,7 @@
 //! Result tables: their columns, documented once. Writers, frames and documentation derive from these lists.
 //!
-//! The *measured span* runs from the end of the warm-up to the end of the run. Columns tell what happened in it, except
-//! where the documentation says "whole run".
+//! The *measured span* runs from the end of the warm-up to the end of the run. Columns refer to it, unless their
+//! documentation says "whole run".
 
 use std::io;
 
@@ -215,7 +215,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// Without rows, for a kind of column.
+    /// No values, for a kind of column.
     pub fn empty(kind: Kind) -> Data {
         match kind {
             Kind::Str => Data::Str(Vec::new()),
@@ -273,7 +273,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Without rows.
+    /// A table without rows.
     pub fn new(columns: &'static [Column]) -> Table {
         Table { columns: columns.iter().map(|c| (c, Data::empty(c.kind))).collect() }
     }
@@ -297,7 +297,7 @@ impl Table {
         }
         assert!(cells.next().is_none(), "more cells than columns");
     }
-    /// Changes a text of the last row.
+    /// Changes a text value of the last row.
     pub fn rename_last(&mut self, column: &str, text: String) {
         let found = self.columns.iter_mut().find(|(c, _)| c.name == column);
         if let Some((_, Data::Str(values))) = found
@@ -322,7 +322,7 @@ impl Table {
         }
         writer.flush()
     }
-    /// What [`Table::write_csv`] writes.
+    /// The output of [`Table::write_csv`].
     pub fn csv(&self) -> String {
         let mut text = Vec::new();
         self.write_csv(&mut text).expect("memory takes what is written");

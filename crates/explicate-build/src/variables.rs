@@ -1,4 +1,4 @@
-//! What `[sampling]` records: the variables of the table `samples`, each with its unit.
+//! The variables of `[sampling]`, in the table `samples`, each with its unit.
 
 use crate::tables::{Column, Kind};
 
@@ -6,7 +6,7 @@ const fn variable(name: &'static str, unit: &'static str, doc: &'static str) -> 
     Column { name, unit, kind: Kind::F64, doc }
 }
 
-/// Every variable that can be sampled. A segment is what a full packet carries.
+/// Every variable that can be sampled. A segment is the payload of a full packet.
 pub const VARIABLES: &[Column] = &[
     // `queue`, `throughput`, `cwnd`, `rtt` and `goodput`.
     variable("queue_packets", "packets", "Packets in the queue of a link, excluding the packet in service."),
@@ -16,7 +16,7 @@ pub const VARIABLES: &[Column] = &[
     variable("cwnd", "segments", "Congestion window of a flow."),
     variable("rtt_ms", "ms", "Mean of the round-trip time samples of the period."),
     variable("goodput_bps", "bit/s", "In-order payload that reached the receiver in the period."),
-    // `flow`: laws.
+    // `flow`: congestion controllers.
     variable("ssthresh", "segments", "Slow-start threshold."),
     variable("pacing_bps", "bit/s", "Rate at which packets are paced."),
     variable("pacing_gain", "", "Multiple of the bandwidth at which packets are paced."),
@@ -44,10 +44,10 @@ pub const VARIABLES: &[Column] = &[
     variable("frozen", "", "1 while the window is frozen after a reduction, else 0."),
     variable("recphase_segment", "segments", "Number of the segment that ends the recovery."),
     // `flow`: the guard of explicit senders.
-    variable("law", "", "Law of a guarded flow's window: 0 its own, 1 its own within TCP's window, 2 TCP's."),
+    variable("law", "", "Controller of a guarded flow's window: 0 its own, 1 its own within TCP's window, 2 TCP's."),
     variable("unanswered_delay_s", "s", "Least delay of this round trip where no router answers."),
     variable("surplus_losses", "packets", "Losses beyond 1.25 times `air_loss`; at 45 TCP's window is the limit."),
-    variable("losses_with_delay", "", "How much losses come with delay; at 60 TCP's window is the limit."),
+    variable("losses_with_delay", "", "Correlation of losses with delay; at 60 TCP's window is the limit."),
     // `flow`: recoveries.
     variable("srtt_ms", "ms", "Smoothed round-trip time."),
     variable("rto_ms", "ms", "Retransmission timeout, back-off included."),
@@ -74,7 +74,7 @@ pub const VARIABLES: &[Column] = &[
     variable(
         "uncounted_drops",
         "packets",
-        "Drops that were more than what waits, and were not counted, in the whole run.",
+        "Drops beyond the number of waiting packets, which were not counted, in the whole run.",
     ),
     variable("share", "", "Present share of a class in the line's rate."),
     // `router`: queue disciplines.

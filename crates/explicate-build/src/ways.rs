@@ -1,4 +1,4 @@
-//! The ways of a scenario's flows, and which controllers the links on them need.
+//! The routes of a scenario's flows, and the controllers that the links on them need.
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow::is_guarded;
@@ -7,11 +7,12 @@ use explicate_core::registry;
 use explicate_scenario::model::{FlowGroup, Scenario};
 use explicate_scenario::routing::Routes;
 
-/// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
+/// Links of the flows' data and of their acknowledgements, end to end, in one list, because many short ones would
+/// fragment memory.
 #[derive(Default)]
 pub struct Ways {
     links: Vec<u32>,
-    /// Where each way's data and acknowledgements end.
+    /// Where the data and the acknowledgements of each route end in that list.
     ends: Vec<(u32, u32)>,
 }
 
@@ -22,19 +23,19 @@ impl Ways {
         self.links.extend(back);
         self.ends.push((middle, self.links.len() as u32));
     }
-    /// Links of all ways together.
+    /// Links of all routes together.
     pub fn places(&self) -> usize {
         self.links.len()
     }
-    /// Number of ways.
+    /// Number of routes.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
-    /// Whether there is none.
+    /// Whether there is no route.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
-    /// Links of the data and of the acknowledgements of a way.
+    /// Links of the data and of the acknowledgements of a route.
     pub fn get(&self, index: usize) -> (&[u32], &[u32]) {
         let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
         let (middle, end) = self.ends[index];
@@ -42,8 +43,8 @@ impl Ways {
     }
 }
 
-/// For each group the ways of its flows with these routes, one for each entry of its `ends`. The error names ends that
-/// are not connected: a scenario that was checked has none.
+/// For each group the routes of its flows, one for each entry of its `ends`. The error names ends that are not
+/// connected; a checked scenario has none.
 pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String> {
     let mut path = |from: usize, to: usize| {
         let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
@@ -64,8 +65,9 @@ pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; three bits more say
-/// that explicit packets with congestion headers, or without, cross it, and that flows want their packets marked.
+/// For each link the protocols whose controllers are needed by the data that cross it, as bits in the order of the
+/// registry. Three more bits state that explicit packets with congestion headers, or without, cross it, and that
+/// flows request marks.
 pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
@@ -80,15 +82,15 @@ pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     crossing
 }
 
-/// The bit of flows that want their packets marked by controllers that answer them.
+/// The bit of flows that request marks of the controllers that answer them.
 pub(crate) const MARKS: u64 = 1 << 61;
 
-/// The bit of what a protocol's controllers can answer: congestion headers, or codes in other headers.
+/// The bit of the packets that a protocol's controllers can answer: congestion headers, or codes in other headers.
 pub(crate) fn answers(protocol: &AnyProtocol) -> u64 {
     if protocol.congestion_header() { 1 << 63 } else { 1 << 62 }
 }
 
-/// The bit of a protocol; those beyond the 60th share one, which only means that a controller too many is installed.
+/// The bit of a protocol. Those beyond the 60th share one bit, which at worst installs an unnecessary controller.
 pub(crate) fn bit(protocol: &AnyProtocol) -> u64 {
     1 << registry::protocols().position(|p| p.name() == protocol.name()).unwrap_or(60).min(60)
 }

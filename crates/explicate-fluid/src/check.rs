@@ -1,4 +1,4 @@
-//! Rejects what no fluid model covers, with the location in the scenario.
+//! Rejects settings that no fluid model covers, with their location in the scenario.
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow;
@@ -27,7 +27,7 @@ pub fn check(scenario: &Scenario, text: &str, origin: &str, overrides: &[(String
     }
     scenario.flows.iter().for_each(|group| of_group(group, &mut refusals));
     scenario.links.iter().filter(|l| l.over.is_none()).for_each(|link| of_link(scenario, link, &mut refusals));
-    // A generated topology repeats one line for each of its links: one message is enough.
+    // A generated topology has the same line for each of its links: one message is enough.
     let mut problems: Vec<Problem> = Vec::new();
     for Refusal(keys, message) in refusals {
         let site = locate(text, origin, overrides, &keys);
@@ -139,7 +139,7 @@ fn of_queue(name: &str, queue: &Queue, scenario: &Scenario, refuse: &mut dyn FnM
         "droptail" => {}
         "red" if get("ns2") != 0.0 => refuse("queue", format!("`ns2` of `{name}`'s queue has no fluid model")),
         "red" => {
-            // The load bits of the protocol are also the bits of ECN.
+            // The load codes of the protocol use the bits of ECN.
             let coded = |g: &&FlowGroup| g.resolved.protocol.explicit() && !g.resolved.protocol.congestion_header();
             if let Some(group) = scenario.flows.iter().find(coded).filter(|_| get("mark") != 0.0) {
                 let (group, protocol) = (&group.name, &group.protocol);

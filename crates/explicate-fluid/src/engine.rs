@@ -1,8 +1,9 @@
-//! A step of time.
+//! One time step.
 //!
-//! Each class sends as acknowledgements and its window allow; each hop receives the output of the preceding hop's ring. A link
-//! that holds T bytes and can send L of them releases the share L/T of both queue and arrivals: fluid is conserved exactly,
-//! waits Q/C on average, and mixes with the queue. Departing fluid gets the router's feedback and enters the ring.
+//! Each class sends as acknowledgements and its window allow; each hop receives the output of the preceding hop's
+//! ring. A link that holds T bytes and can send L of them releases the share L/T of both queue and arrivals: fluid is
+//! exactly conserved, waits Q/C on average, and mixes with the queue. Departing fluid gets the router's feedback and
+//! enters the ring.
 
 use explicate_core::units::Time;
 use explicate_scenario::model::{FlowGroup, Scenario};
@@ -10,7 +11,7 @@ use explicate_scenario::model::{FlowGroup, Scenario};
 use crate::model::{Acks, LawInit, Parcel};
 use crate::network::{Class, Hop, Link, Network};
 
-/// A network in motion.
+/// The state of a network.
 pub(crate) struct Engine<'a> {
     pub(crate) network: Network,
     groups: &'a [FlowGroup],
@@ -27,7 +28,7 @@ impl<'a> Engine<'a> {
         self.steps as f64 * self.network.dt
     }
 
-    /// Carries out the next step.
+    /// Computes the next step.
     pub(crate) fn step(&mut self) {
         self.steps += 1;
         let now = self.now();
@@ -190,7 +191,7 @@ fn depart(class: &Class, links: &mut [Link], hops: &mut [Hop], rings: &mut [Parc
         let mut parcel = if i == 0 { class.sending } else { brought(&hops[i - 1], rings) };
         let hop = &mut hops[i];
         let link = &mut links[hop.link as usize];
-        // An acknowledgement that is lost takes its answer along, but the next one says how far the data came.
+        // A lost acknowledgement loses its feedback, but the next one still acknowledges its data.
         let mut beside = Parcel::default();
         if link.fate.early > 0.0 {
             if class.bears_marks && hop.data {
@@ -226,7 +227,8 @@ fn depart(class: &Class, links: &mut [Link], hops: &mut [Hop], rings: &mut [Parc
     }
 }
 
-/// A share is lost: data for good, acknowledgements but for how far the data came, which stays `beside`.
+/// A share is lost: data completely; of acknowledgements the feedback, but not the acknowledged data, which stay
+/// `beside`.
 fn drop(data: bool, parcel: &mut Parcel, beside: &mut Parcel, share: f64) {
     if data {
         parcel.lose(share);

@@ -4,13 +4,13 @@
 //! fills queues, carries the feedback of routers and returns as acknowledgements. The cost grows with links and with the hops
 //! of classes, not with packets. The equations are in `docs/fluid.md` and at the head of each file:
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `model` | the parts of a model: senders and routers |
-//! | `models/` | one protocol, one file; the list of them |
+//! | `models/` | one file per protocol, and the list of them |
 //! | `network` | from a scenario to links, classes and the rings that delay them |
 //! | `queue` | queues and their drops |
-//! | `engine` | a step of time |
+//! | `engine` | one time step |
 //! | `check` | rejects unsupported settings, by file, line and key |
 //! | `measure`, `sample` | result tables, in the simulator's columns |
 #![forbid(unsafe_code)]

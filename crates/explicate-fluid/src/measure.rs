@@ -5,9 +5,9 @@ use explicate_scenario::model::Scenario;
 
 use crate::network::{Class, FlowStats};
 
-/// The ratio of the bounds of the buckets in the histogram of a queue: the 95th percentile is good to 4 %.
+/// Ratio of adjacent bucket bounds in the histogram of a queue: the 95th percentile is exact to 4 %.
 const RATIO: f64 = 1.08;
-/// Packets at which the first bucket begins.
+/// Lower bound of the first bucket, packets.
 const LEAST: f64 = 0.5;
 /// A queue of fewer packets counts as empty.
 const NOTHING: f64 = 0.01;
@@ -17,7 +17,8 @@ const BIN: f64 = 0.1;
 /// Counters of a link.
 #[derive(Default)]
 pub(crate) struct LinkStats {
-    /// Of the measured span: seconds, bytes that left, packets times seconds that waited, and seconds in which some did.
+    /// Of the measured span: seconds, bytes that left, packets times seconds of waiting, and seconds with a non-empty
+    /// queue.
     seconds: f64,
     bytes: f64,
     waited: f64,
@@ -27,18 +28,18 @@ pub(crate) struct LinkStats {
     /// Steps by the length of the queue, up to the longest.
     lengths: Vec<u32>,
     steps: u32,
-    /// Packets dropped for want of room, early, and marked, in the measured span; and dropped in the whole run.
+    /// Packets dropped by overflow, dropped early, and marked, in the measured span; and dropped in the whole run.
     counts: [f64; 3],
     pub(crate) channel: f64,
     channel_before: f64,
     dropped: f64,
-    /// Bytes in the present bin, when it began, and when it ends.
+    /// Bytes in the present bin, its start, and its end.
     bin: f64,
     bin_began: f64,
     bin_ends: f64,
     ninety: f64,
     time_to_90: f64,
-    /// Bytes in all, for samples.
+    /// Bytes in total, for samples.
     pub(crate) total: f64,
 }
 
@@ -51,13 +52,13 @@ impl LinkStats {
     pub(crate) fn begin(&mut self) {
         self.channel_before = self.channel;
     }
-    /// A step in which `bytes` left and after which `queue` packets wait. `counts`: packets that found no room, were dropped
-    /// early, were marked.
+    /// A step in which `bytes` left and after which `queue` packets wait. `counts`: packets that were dropped by
+    /// overflow, dropped early, marked.
     pub(crate) fn step(&mut self, (now, dt): (f64, f64), measuring: bool, bytes: f64, queue: f64, counts: [f64; 3]) {
         self.total += bytes;
         self.bin += bytes;
         if now >= self.bin_ends - 0.5 * dt {
-            // A bin has whole steps: what it holds is compared with what they could hold.
+            // A bin consists of whole steps: its bytes are compared with those that the steps could send.
             if self.time_to_90.is_nan() && self.bin >= self.ninety * (now - self.bin_began) / BIN {
                 self.time_to_90 = self.bin_ends;
             }
@@ -113,7 +114,8 @@ pub(crate) fn name(scenario: &Scenario, class: &Class) -> String {
     format!("{}.{}", scenario.flows[class.group as usize].name, class.first)
 }
 
-/// Appends a run's rows of flows and links. `before` is what classes had counted when the measured span began.
+/// Appends a run's rows of flows and links. `before` are the counters of classes at the beginning of the measured
+/// span.
 pub(crate) fn measure(
     tables: &mut Tables,
     scenario: &Scenario,

@@ -4,12 +4,13 @@ use explicate_core::api::Probe;
 use explicate_core::params::Values;
 use explicate_core::rng::Rng;
 
-/// Fluid of one class: in a step of time, or in a place. All of its flows together, so every field is a sum.
+/// Fluid of one class: in a time step, or at a place. It covers all flows of the class, so every field is a sum.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub struct Parcel {
     /// IP bytes of data packets, or the data that acknowledgements stand for.
     pub bytes: f64,
-    /// Bytes lost on the path. They keep travelling, as the sender detects the gap when their acknowledgement would arrive.
+    /// Bytes lost on the path. They stay in the fluid, because the sender detects the gap when their acknowledgement
+    /// would arrive.
     pub lost: f64,
     /// Protocol fields, summed over packets; the model defines their meaning.
     pub tags: [f64; 2],
@@ -46,7 +47,7 @@ pub trait Model: Sync {
     fn protocol(&self) -> &'static str;
     /// Its reaction to lost or marked packets, for the table of models.
     fn summary(&self) -> &'static str;
-    /// Settings of flows that it does not cover: the parameter and what to do, if one of `values` is such.
+    /// Settings of flows that it does not cover: the parameter and the remedy, if `values` contain such a setting.
     fn refuses(&self, values: &Values) -> Option<(&'static str, &'static str)> {
         let _ = values;
         None
@@ -62,7 +63,7 @@ pub trait Model: Sync {
     fn hears_marks(&self) -> bool {
         false
     }
-    /// Steps in a round trip, at least: so many that twice as many change little.
+    /// Minimum number of steps per round trip: twice as many would change little.
     fn steps(&self) -> f64 {
         40.0
     }
@@ -75,15 +76,15 @@ pub trait Model: Sync {
 
 /// Arguments for the construction of a window.
 pub struct LawInit<'a> {
-    /// Values of the law's parameters, the recovery's, and every flow's.
+    /// Values of the parameters of the controller, the recovery, and every flow.
     pub values: &'a Values,
     /// IP length of a packet, bytes.
     pub packet: f64,
-    /// First window, packets.
+    /// Initial window, packets.
     pub initial_window: f64,
     /// Rate of the interface, bytes/s.
     pub interface: f64,
-    /// Round trip of the connection's set-up, s.
+    /// Round-trip time of connection set-up, s.
     pub rtt: f64,
 }
 
@@ -99,13 +100,13 @@ pub struct Acks {
     pub lost: f64,
     /// Protocol fields of the acknowledged packets, summed.
     pub tags: [f64; 2],
-    /// Round trip, s.
+    /// Round-trip time, s.
     pub rtt: f64,
 }
 
 /// The window of each flow of a class.
 pub trait Law: Send {
-    /// A step's acknowledgements.
+    /// The acknowledgements of a step.
     fn on_acks(&mut self, acks: &Acks);
     /// The window, packets.
     fn window(&self) -> f64;

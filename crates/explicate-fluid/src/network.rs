@@ -1,8 +1,8 @@
-//! From a scenario to links and classes, and to the rings that delay fluid between them.
+//! Builds links, classes and the rings that delay fluid between them from a scenario.
 //!
-//! A class walks its data's links and then those of its acknowledgements; each is a *hop*. What leaves a hop enters a ring as
-//! long as the link's delay (and the time a packet takes on its line), counted in steps so that a round trip is as long as in
-//! the packet simulator to within half a step.
+//! A class passes the links of its data and then those of its acknowledgements; each is a *hop*. The output of a hop
+//! enters a ring as long as the link's delay (and the transmission time of a packet), counted in steps so that the
+//! round-trip time is that of the packet simulator to within half a step.
 
 use explicate_build::flows::starts;
 use explicate_build::ways::ways;
@@ -18,7 +18,7 @@ use crate::model::{Law, Model, Parcel, Router, RouterInit};
 use crate::models::model;
 use crate::queue::{Fate, Tail};
 
-/// Most start times of a group on one path; more are merged.
+/// Maximum number of start times of a group on one path; more are merged.
 const STARTS: usize = 64;
 /// Bytes of a SYN and of its answer.
 const SYN: f64 = 44.0;
@@ -29,15 +29,15 @@ pub(crate) struct Link {
     pub(crate) rate: f64,
     /// Bytes that wait.
     pub(crate) queue: f64,
-    /// Bytes that came in this step, and of them those that bear marks.
+    /// Bytes that arrived in this step, and those of them that are ECN-capable.
     pub(crate) arriving: f64,
     pub(crate) bearing: f64,
     pub(crate) fate: Fate,
-    /// Share of what waits and came that leaves in this step.
+    /// Share of the queue and arrivals that leaves in this step.
     pub(crate) leaves: f64,
     pub(crate) tail: Tail,
     pub(crate) router: Option<Box<dyn Router>>,
-    /// The protocol that it answers.
+    /// The protocol whose packets it answers.
     pub(crate) answers: Option<&'static str>,
     /// Shares of data and of acknowledgements that the channel loses.
     pub(crate) loss: (f64, f64),
@@ -46,14 +46,14 @@ pub(crate) struct Link {
     pub(crate) stats: LinkStats,
 }
 
-/// A class at a link.
+/// A class at a hop.
 pub(crate) struct Hop {
     pub(crate) link: u32,
     /// Its ring: the first place, the number of places, the present one.
     pub(crate) ring: u32,
     pub(crate) places: u32,
     pub(crate) at: u32,
-    /// Bytes on the line for a byte of data.
+    /// Bytes on the line per byte of data.
     pub(crate) weight: f32,
     pub(crate) data: bool,
     /// The port's router answers it.
@@ -66,21 +66,21 @@ pub(crate) struct Class {
     /// Indices of the group, and of the first flow in it.
     pub(crate) group: u32,
     pub(crate) first: u32,
-    /// How many flows.
+    /// Number of flows.
     pub(crate) count: f64,
-    /// When they connect, when their data begin and when they stop, s.
+    /// When they connect, begin to send and stop, s.
     pub(crate) start: f64,
     pub(crate) begins: f64,
     pub(crate) stop: f64,
-    /// IP bytes that each has to send.
+    /// IP bytes that each flow has to send.
     pub(crate) size: f64,
     pub(crate) packet: f64,
-    /// Payload in a byte of data.
+    /// Payload per byte of data.
     pub(crate) payload: f64,
-    /// Hops, of which so many are the data's.
+    /// Hops, and the number of them that belong to the data.
     pub(crate) hops: (u32, u32),
     pub(crate) data_hops: u32,
-    /// Round trip without queues, and with what waits now, s.
+    /// Round-trip time without queues, and with the present queues, s.
     pub(crate) base_rtt: f64,
     pub(crate) rtt: f64,
     /// A queue marks its packets instead of dropping them.
@@ -89,25 +89,25 @@ pub(crate) struct Class {
     pub(crate) most_window: f64,
     pub(crate) model: &'static dyn Model,
     pub(crate) law: Option<Box<dyn Law>>,
-    /// Bytes that are neither acknowledged nor known to be lost.
+    /// Bytes that are neither acknowledged nor detected as lost.
     pub(crate) in_flight: f64,
-    /// What it sent in this step.
+    /// Bytes sent in this step.
     pub(crate) sending: Parcel,
     pub(crate) over: bool,
     pub(crate) stats: FlowStats,
 }
 
-/// What a class counts, all of its flows together.
+/// Counters of a class, for all of its flows together.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FlowStats {
-    /// Bytes sent, found lost, come to the receiver and acknowledged.
+    /// Bytes sent, detected as lost, received and acknowledged.
     pub(crate) sent: f64,
     pub(crate) lost: f64,
     pub(crate) delivered: f64,
     pub(crate) acked: f64,
-    /// Round trips weighted by acknowledged bytes.
+    /// Round-trip times weighted by acknowledged bytes.
     pub(crate) rtt: f64,
-    /// When all was acknowledged; NaN if it was not.
+    /// When all data were acknowledged; NaN if they were not.
     pub(crate) completed: f64,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Network {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A class before its rings are made.
+/// A class without its rings.
 struct Draft {
     group: usize,
     first: u32,
@@ -151,7 +151,7 @@ impl Network {
         if places > MOST_PLACES {
             let (all, us) = (places as f64, dt * 1e6);
             return Err(format!(
-                "the delays of all classes are {all:.1e} steps of {us:.3} us, {MOST_PLACES} is the most: the shortest \
+                "the delays of all classes are {all:.1e} steps of {us:.3} us, the maximum is {MOST_PLACES}: the shortest \
                  round trip makes the steps; lengthen it, or take fewer ways and starts"
             ));
         }
@@ -167,7 +167,7 @@ impl Network {
     }
 }
 
-/// Most places in the rings of all classes: 4 GiB.
+/// Maximum number of places in the rings of all classes: 4 GiB.
 const MOST_PLACES: u64 = 1 << 27;
 
 /// Bytes of an acknowledgement.
@@ -183,7 +183,7 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
     for (index, (group, ways)) in scenario.flows.iter().zip(&ways).enumerate() {
         let n = ways.len() as u32;
         let mut merged = 0;
-        // For each way its flows' starts: the first flow, how many, and the mean.
+        // For each route its flows' starts: the first flow, their number, and the mean.
         let mut of_way: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); ways.len()];
         if let Start::At(at) = group.start {
             for (k, starts) in (0..n.min(group.count)).zip(&mut of_way) {
@@ -203,7 +203,7 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
             warnings.push(format!("[[flows]] `{}`: a fluid has no packets, so `processing` is ignored", group.name));
         }
         if merged > 0 {
-            let message = "starts of its flows are put together, so that no way has more than";
+            let message = "starts of its flows are merged, so that no path has more than";
             warnings.push(format!("[[flows]] `{}`: {merged} {message} {STARTS}", group.name));
         }
         for (k, starts) in of_way.into_iter().enumerate() {
@@ -248,7 +248,7 @@ fn put_together(starts: &mut Vec<(u32, u32, f64)>) {
     *starts = few;
 }
 
-/// The step: short beside every round trip and every control interval.
+/// The step: short compared with every round-trip time and every control interval.
 fn step(scenario: &Scenario, drafts: &[Draft]) -> f64 {
     let of_class = |d: &Draft| {
         let group = &scenario.flows[d.group];
@@ -303,7 +303,7 @@ fn links(scenario: &Scenario, seed: u64, drafts: &[Draft]) -> Vec<Link> {
     scenario.links.iter().zip(&crossed).map(make).collect()
 }
 
-/// The steps after which fluid has passed each of these delays, to the nearest, but one at least for each.
+/// For each of these delays the number of steps, to the nearest, but at least one.
 fn positions(delays: &[f64], dt: f64) -> Vec<u64> {
     let mut passed = 0.0;
     let mut at: Vec<u64> = Vec::with_capacity(delays.len());

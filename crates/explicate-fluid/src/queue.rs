@@ -8,24 +8,24 @@ use explicate_core::params::Values;
 use explicate_core::qdisc::red::{ADAPT_EVERY, adapted, base_probability};
 use explicate_scenario::model::Queue;
 
-/// A queue's rule.
+/// Parameters of a queue.
 pub(crate) struct Tail {
-    /// Most that may wait, bytes.
+    /// Maximum queue length, bytes.
     limit: f64,
     red: Option<Red>,
 }
 
-/// What happens to the fluid that comes in a step.
+/// The result for the fluid that arrives in a step.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Fate {
-    /// Share that is dropped or marked with room left.
+    /// Share that is dropped or marked early.
     pub(crate) early: f64,
-    /// Share of the rest that is refused for want of room.
+    /// Share of the rest that is dropped by overflow.
     pub(crate) overflow: f64,
 }
 
 impl Tail {
-    /// The rule of a port with this queue and rate, bytes/s.
+    /// The parameters of a port with this queue and rate, bytes/s.
     pub(crate) fn new(queue: Option<&Queue>, rate: f64) -> Tail {
         let Some(queue) = queue else { return Tail { limit: f64::INFINITY, red: None } };
         let params = queue.kind.params();
@@ -35,8 +35,8 @@ impl Tail {
             red: has("max_th").then(|| Red::new(queue, rate)),
         }
     }
-    /// `queue` bytes wait, `arriving` come in a step of `dt` seconds that takes `service` bytes away; `bears` of them bear
-    /// marks instead of being dropped.
+    /// `queue` bytes wait, `arriving` arrive in a step of `dt` seconds that serves `service` bytes; `bears` of them
+    /// are marked instead of dropped.
     pub(crate) fn step(&mut self, queue: f64, arriving: f64, bears: f64, service: f64, dt: f64) -> Fate {
         let early = self.red.as_mut().map_or(0.0, |red| red.step(queue, arriving, service, dt));
         let taken = arriving - early * (arriving - bears);
@@ -59,7 +59,7 @@ struct Red {
     wait: bool,
     packet: f64,
     average: f64,
-    /// Seconds until `max_p` is adapted.
+    /// Seconds until the next adaptation of `max_p`.
     adapts_in: f64,
 }
 

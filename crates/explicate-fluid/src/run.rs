@@ -18,7 +18,7 @@ pub struct Done {
     pub warnings: Vec<String>,
     /// Wall time of the run, seconds: set-up, and then the steps.
     pub wall_s: (f64, f64),
-    /// How many steps, hops of classes in each, and classes.
+    /// Number of steps, hops of classes per step, and classes.
     pub steps: u64,
     /// See `steps`.
     pub hops: u64,

@@ -8,7 +8,7 @@ use crate::measure::name;
 
 /// Takes samples.
 pub(crate) struct Sampler {
-    /// Seconds between two.
+    /// Period, seconds.
     every: f64,
     taken: u64,
     of: Wanted,
@@ -51,7 +51,7 @@ impl Sampler {
         })
     }
 
-    /// After a step: samples everything if it is time.
+    /// After a step: samples everything if that is due.
     pub(crate) fn step(&mut self, run: u64, scenario: &Scenario, engine: &Engine<'_>, table: &mut Table) {
         let at = (self.taken + 1) as f64 * self.every;
         if engine.now() + 0.5 * engine.network.dt < at {

@@ -1,4 +1,4 @@
-//! Result tables to Arrow, handed over through the Arrow C stream interface.
+//! Result tables as Arrow data, passed through the Arrow C stream interface.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use explicate_build::tables::{Data, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A table that Python frames take whole.
+/// A table that Python frames import as a whole.
 #[pyclass(frozen, name = "Table", module = "explicate._native")]
 pub(crate) struct ArrowTable(RecordBatch);
 

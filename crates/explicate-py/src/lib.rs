@@ -34,7 +34,7 @@ fn parse(text: &str, origin: &str, base: &str, overrides: &Overrides) -> PyResul
     Scenario::parse(text, origin, Path::new(base), overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
-/// As [`parse`], for a fluid model: larger sizes are allowed, and what no model covers is not.
+/// As [`parse`], for a fluid model: larger sizes are allowed, and settings that no model covers are rejected.
 fn parse_fluid(text: &str, origin: &str, base: &str, overrides: &Overrides) -> PyResult<Scenario> {
     let bad = |e: explicate_scenario::problem::Problems| ScenarioError::new_err(e.to_string());
     let scenario = Scenario::parse_fluid(text, origin, Path::new(base), overrides).map_err(bad)?;
@@ -73,7 +73,7 @@ fn engine_of(name: &str) -> PyResult<EngineKind> {
     })
 }
 
-/// Writes `NAME.pcapng` into a folder, which is made if need be.
+/// Writes `NAME.pcapng` into a folder, which is created if necessary.
 fn write_capture(folder: &Path, name: &str, links: &[String], log: &mut PacketLog) -> PyResult<()> {
     let file = folder.join(format!("{}.pcapng", name.replace(['/', '\\'], "-")));
     let failed = |e: &dyn std::fmt::Display| PyOSError::new_err(format!("{}: {e}", file.display()));
@@ -95,7 +95,7 @@ fn cost_json(name: &str, cost: &Cost) -> Value {
     })
 }
 
-/// The run of 2 T minus the run of T.
+/// The difference between the runs of 2 T and T.
 fn difference(case: &Case) -> Result<Cost, String> {
     let (once, twice) = (case.run(case.seconds)?, case.run(2.0 * case.seconds)?);
     Ok(Cost {

@@ -60,7 +60,7 @@ fn unit(unit: Unit) -> String {
     }
 }
 
-/// A row of the registry; of a protocol also the bytes of headers in front of a data packet's payload.
+/// A row of the registry; for a protocol also the bytes of headers before a data packet's payload.
 pub(crate) fn entry(entry: &Entry) -> Value {
     let mut row = json!({
         "kind": entry.kind,
@@ -75,7 +75,7 @@ pub(crate) fn entry(entry: &Entry) -> Value {
     row
 }
 
-/// Columns of all tables, and behind them the variables of `samples`.
+/// Columns of all tables, followed by the variables of `samples`.
 pub(crate) fn columns() -> Value {
     let columns = |list: &[explicate_build::tables::Column]| -> Value {
         list.iter().map(|c| json!({ "name": c.name, "unit": c.unit, "doc": c.doc })).collect()
@@ -99,7 +99,7 @@ pub(crate) fn templates() -> Value {
     Value::Object(TEMPLATES.iter().map(|t| (t.name.to_string(), json!(t.summary))).collect())
 }
 
-/// Files that a template needs beside it: contents by name.
+/// Additional files of a template: contents by name.
 pub(crate) fn companions(kind: &str) -> Value {
     let companion = explicate_scenario::templates::template(kind).and_then(|t| t.companion);
     companion.map_or_else(|| json!({}), |(name, text)| json!({ name: text }))
@@ -123,7 +123,8 @@ pub(crate) fn checked(s: &Scenario) -> Value {
     })
 }
 
-/// What the channels of a link predict, and what `trials` drawn packets saw of it: a row for each length and channel.
+/// The predictions of a link's channels, and the measurements over `trials` drawn packets: a row for each length and
+/// channel.
 pub(crate) fn curves(
     scenario: &Scenario,
     link: &str,
@@ -161,7 +162,7 @@ pub(crate) fn fluid_models() -> Value {
     explicate_fluid::models::MODELS.iter().map(model).collect()
 }
 
-/// What a run of a fluid took.
+/// Cost of a run of a fluid model.
 pub(crate) fn fluid_timing(done: &explicate_fluid::run::Done) -> Value {
     let (set_up, wall) = done.wall_s;
     json!({
@@ -174,7 +175,7 @@ pub(crate) fn fluid_timing(done: &explicate_fluid::run::Done) -> Value {
     })
 }
 
-/// What a run took.
+/// Cost of a run.
 pub(crate) fn timing(run: &Run) -> Value {
     json!({ "wall_s": run.wall_s, "events": run.engine.events(), "hops": run.engine.hops() })
 }

@@ -1,4 +1,4 @@
-//! What the agent of a router is made from: it is one for all ports, so what any of them names counts.
+//! Parameters of a router's agent. The agent serves all ports, so the settings of every port count.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use explicate_core::params::Values;
 
 use crate::model::{Link, RouterSpec, Scenario};
 
-/// The ports of one node that have a controller of the same protocol, in the order of the scenario's links.
+/// The ports of one node with a controller of the same protocol, in the order of the scenario's links.
 pub type Ports<'a> = Vec<(&'a Link, &'a RouterSpec)>;
 
 /// The ports with controllers, by node and protocol.
@@ -20,9 +20,9 @@ pub fn speaking_ports(scenario: &Scenario) -> BTreeMap<(usize, &'static str), Po
     all
 }
 
-/// What these ports name of their agent's parameters, beside the controller of the first of them. Where two name the same
-/// parameter, the first is used (`check` warns); a parameter that no port sets has its default, and setting the default counts
-/// as not setting it.
+/// The values of their agent's parameters that these ports set, and the controller of the first port. If two ports
+/// set the same parameter, the first is used (`check` warns); a parameter that no port sets has its default, and
+/// setting the default counts as not setting it.
 pub fn agent_values(ports: &[(&Link, &RouterSpec)]) -> Values {
     let mut values = ports.first().map_or_else(Values::default, |(_, spec)| spec.values.clone());
     for (_, spec) in ports {
@@ -38,7 +38,8 @@ pub fn agent_values(ports: &[(&Link, &RouterSpec)]) -> Values {
     values
 }
 
-/// A parameter of the agent to which two of these ports give different values: its name, the port that decides, the other.
+/// A parameter of the agent to which two of these ports give different values: its name, the port that is used, the
+/// other.
 pub fn differing<'a>(ports: &[(&'a Link, &'a RouterSpec)]) -> Option<(&'static str, &'a Link, &'a Link)> {
     let mut decided: BTreeMap<&str, (&Link, u64)> = BTreeMap::new();
     for (link, spec) in ports {
@@ -52,7 +53,7 @@ pub fn differing<'a>(ports: &[(&'a Link, &'a RouterSpec)]) -> Option<(&'static s
     None
 }
 
-/// What a port names of its agent's parameters.
+/// The agent's parameters that a port sets.
 fn named(spec: &RouterSpec) -> impl Iterator<Item = (&'static str, f64)> {
     let params = spec.protocol.agent_params();
     spec.values.given().iter().copied().filter(move |(name, _)| params.iter().any(|p| p.name == *name))

@@ -1,4 +1,4 @@
-//! What makes a scenario absurd (errors) or meaningless (warnings).
+//! Checks of a scenario: errors for impossible settings, warnings for questionable ones.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::reader::Reader;
 use crate::routing::Routes;
 use crate::topology::Graph;
 
-/// Checks the duration, before anything is built on it.
+/// Checks the duration, before it is used.
 pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
     let place = reader.get("duration").map_or(reader.place, |n| n.place);
     if scenario.duration < Time::micros(1) {
@@ -33,7 +33,7 @@ pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
     }
 }
 
-/// Every run has a seed that a scenario may have, or it could not be repeated.
+/// The seed of every run must be a valid seed, so that the run can be repeated.
 pub(crate) fn seeds(reader: &Reader<'_>, scenario: &Scenario) {
     let more = scenario.runs as u64 - 1;
     if scenario.seed > limits::SEED - more {
@@ -81,13 +81,13 @@ fn written(time: Time) -> String {
     quantity::show(time.0 as f64, &quantity::TIME)
 }
 
-/// Sums that would take for ever.
+/// Limits on the total work.
 fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings: &[Crossing]) {
     let place = |key: &str| reader.get(key).map_or(Place::START, |n| n.place);
     let flows: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
     let most = if ctx.fluid { limits::FLUID_FLOWS } else { limits::FLOWS };
     if flows > most {
-        ctx.error(place("flows"), format!("there are {flows} flows; {most} is the most"));
+        ctx.error(place("flows"), format!("there are {flows} flows; the maximum is {most}"));
     }
     let seconds = scenario.duration.as_secs_f64();
     let rates = scenario.links.iter().map(|l| l.rate.0 as f64);
@@ -97,7 +97,7 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
         ctx.error(place("duration"), format!("a run would move about {hops:.0e} packets over links; {most}"));
     }
     if let Some(every) = scenario.sampling.every {
-        // Of a fluid only classes are sampled: no more than there are ways.
+        // A fluid samples classes only: at most one per route.
         let ways = scenario.flows.iter().map(|g| g.ends.len() as u64).sum();
         let sampled = if ctx.fluid { flows.min(ways) } else { flows };
         let objects = (scenario.links.len() as u64 + scenario.nodes.len() as u64 + sampled) as f64
@@ -110,7 +110,7 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
     }
 }
 
-/// Buffers that do not hold one packet.
+/// Buffers that cannot hold one packet.
 fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
     let interfaces = scenario.media.iter().flat_map(|m| m.stations.iter().map(|s| &s.interface));
     let tiny: Vec<&str> = scenario
@@ -133,10 +133,10 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
     }
 }
 
-/// Links and classes for which the scenario sets `router = "none"`: no warning is given there.
+/// Links and classes for which the scenario sets `router = "none"`: these get no warning.
 pub(crate) type Declined = BTreeSet<(usize, usize)>;
 
-/// Finds them.
+/// Collects them.
 pub(crate) fn declined(graph: &Graph) -> Declined {
     let mut declined = Declined::new();
     for (link, draft) in graph.links.iter().enumerate() {
@@ -193,7 +193,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
             ));
         }
     }
-    // A class has one controller: with several to choose from it takes the first of the list.
+    // A class has one controller: of several it takes the first of the list.
     let mut torn: Vec<(&Link, usize, &Vec<&str>)> = Vec::new();
     for (link, needed) in scenario.links.iter().zip(&needed) {
         let all = needed.iter().enumerate().filter(|(class, n)| n.len() > 1 && link.routers_of(*class).len() > 1);
@@ -212,8 +212,8 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
     }
 }
 
-/// Ports of one router that want its agent to do different things: it does what the first port says. A port that says nothing
-/// wants nothing.
+/// Ports of one router that set different parameters of its agent: the first port is used. A port without settings
+/// sets none.
 fn agents(ctx: &Context<'_>, scenario: &Scenario) {
     for ((node, protocol), ports) in speaking_ports(scenario) {
         if let Some((param, first, link)) = differing(&ports) {

@@ -1,4 +1,4 @@
-//! Classes as written: which packets, and the queue, controller and weight of each.
+//! Classes as written: matched packets, queue, controller and weight of each.
 
 use crate::document::{Data, Node, number, quoted};
 use crate::keys;
@@ -25,7 +25,7 @@ impl Class {
     }
 }
 
-/// Reads the list of classes; an empty one means that all packets share one queue.
+/// Reads the list of classes; with an empty list all packets share one queue.
 pub(crate) fn read(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Vec<Class>> {
     let Data::List(nodes) = &node.data else {
         let form = "a list of tables, like [{ match = \"explicit\", weight = 2 }, { match = \"other\" }]";
@@ -58,7 +58,7 @@ fn read_class(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Class> {
     let weight = Some(reader.number_or_default("weight"));
     let matches = Match::ALL.into_iter().find(|m| Some(m.word()) == word);
     if queue.as_ref().is_some_and(Option::is_none) || router.as_ref().is_some_and(Option::is_none) {
-        return None; // reported
+        return None; // already reported
     }
     Some(Class { matches: matches?, queue: queue.flatten(), router: router.flatten(), weight: weight? })
 }

@@ -1,4 +1,4 @@
-//! A TOML document whose every key and value knows its place, so that what is found later can point at it.
+//! A TOML document in which every key and value has its location, so that later errors can point to it.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use crate::excerpt::excerpt;
 use crate::problem::{Problem, Site};
 
-/// Where a key or value was written.
+/// Location of a key or value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
     /// Bytes of the file.
@@ -17,7 +17,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The beginning of the file, for what is written nowhere.
+    /// The beginning of the file, for values that are not written.
     pub(crate) const START: Place = Place::At { start: 0, end: 0 };
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Data {
     Int(i64),
     Float(f64),
     Flag(bool),
-    /// A date, which no key takes; kept to be shown in the message.
+    /// A date, which no key accepts; stored for the error message.
     Date(String),
     List(Vec<Node>),
     Table(Table),
@@ -90,7 +90,7 @@ impl Node {
         Node { data: Data::Text(text.to_string()), place }
     }
 
-    /// What it is, for messages: `a text`, `a table`, ...
+    /// The kind of a value, for messages: `a text`, `a table`, ...
     pub(crate) fn what(&self) -> &'static str {
         match self.data {
             Data::Text(_) => "a text",
@@ -172,7 +172,7 @@ pub(crate) fn parse(text: &str, lines: &Lines<'_>) -> Result<Table, Vec<Problem>
     Err(problems)
 }
 
-/// Parses the value of an override: TOML if it is some, else a text as it stands.
+/// Parses the value of an override: as TOML if it is valid TOML, otherwise as a text.
 pub(crate) fn parse_value(text: &str, place: Place) -> Node {
     match DeValue::parse(text) {
         Ok(value) if !matches!(value.get_ref(), DeValue::Datetime(_)) => convert(value.get_ref(), place, &|_| place),
@@ -227,7 +227,7 @@ impl<'a> Lines<'a> {
         let line = self.starts.partition_point(|&s| s <= at) - 1;
         let start = self.starts[line];
         let before = self.text.as_bytes()[start..at].iter();
-        // Bytes that do not continue a character are characters.
+        // Bytes that do not continue a character start one.
         let column = before.filter(|b| (**b & 0xc0) != 0x80).count() + 1;
         let excerpt = if span == (0..0) { String::new() } else { self.excerpt(line, at - start..span.end - start) };
         Site::File { origin: self.origin.to_string(), line: line + 1, column, excerpt }

@@ -1,4 +1,4 @@
-//! Which nodes and links the flows of every group use, and what crosses every link.
+//! The nodes and links that the flows of every group use, and the traffic of every link.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,28 +14,28 @@ use crate::topology::Graph;
 
 /// Links of the data and of the acknowledgements.
 pub(crate) type Via = (Vec<u32>, Vec<u32>);
-/// Sources and destinations, and the way if it is given node by node.
+/// Sources and destinations, and the path if it is given node by node.
 pub(crate) type Ends = (Vec<(usize, usize)>, Option<Via>);
 
-/// What crosses a link: sums over flows.
+/// The traffic of a link: sums over flows.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Crossing {
-    /// Flows whose data or acknowledgements cross, and the sum of their base RTTs, ns.
+    /// Number of flows whose data or acknowledgements cross, and the sum of their base RTTs, ns.
     flows: u64,
     rtt: u128,
-    /// Flows whose data cross, and the sum of their packets' lengths.
+    /// Number of flows whose data cross, and the sum of their packets' lengths.
     data: u64,
     data_bytes: u64,
-    /// The same of those whose acknowledgements cross.
+    /// The same for flows whose acknowledgements cross.
     acks: u64,
     ack_bytes: u64,
-    /// What data could take if nothing else were there: bit/s and packets/s.
+    /// Demand of the data without other traffic: bit/s and packets/s.
     bits: f64,
     packets: f64,
 }
 
 impl Crossing {
-    /// What crosses either of two links.
+    /// The traffic of either of two links.
     pub(crate) fn with(&self, other: &Crossing) -> Crossing {
         Crossing {
             flows: self.flows + other.flows,
@@ -60,11 +60,11 @@ impl Crossing {
             (data, _) => Some(self.data_bytes as f64 / data as f64),
         }
     }
-    /// Whether data could take more than this rate, bit/s.
+    /// Whether the demand of data exceeds this rate, bit/s.
     pub(crate) fn wants_more_than(&self, rate: f64) -> bool {
         self.bits > rate
     }
-    /// At most this many packets per second, acknowledgements included.
+    /// Upper bound of the packets per second, including acknowledgements.
     pub(crate) fn packets_per_second(&self, rate: f64) -> f64 {
         if self.bits > rate { 2.0 * self.packets * rate / self.bits } else { 2.0 * self.packets }
     }
@@ -159,12 +159,12 @@ fn given_path(ctx: &Context<'_>, graph: &Graph, links: &[Link], names: &[(String
     }
     let back: Option<Vec<u32>> = nodes.windows(2).rev().map(|hop| wanted[&(hop[1], hop[0])]).collect();
     let ends = (nodes[0], nodes[nodes.len() - 1]);
-    // Without a way back along the path, acknowledgements take the shortest one.
+    // If the path has no reverse direction, acknowledgements take the shortest one.
     Some((vec![ends], Some((data, back.unwrap_or_default()))))
 }
 
-/// Walks every flow's way, before and after each change of routes, and adds up what crosses each link; reports ends without
-/// a route.
+/// Follows every flow's route, before and after each change of routes, and sums up the traffic of each link; reports
+/// ends without a route.
 pub(crate) fn crossings(
     ctx: &Context<'_>,
     graph: &Graph,
@@ -200,7 +200,7 @@ pub(crate) fn crossings(
                 walk.add(links, &mut crossings, demand(&group.traffic, seconds));
             }
         }
-        // A way that is the shortest, now and always, needs no mention.
+        // A route that is always the shortest is not stored.
         if let ([routes], Some((data, acks)), Some(&(from, to))) = (&mut *phases, &group.via, group.ends.first())
             && routes.path(from, to).as_ref() == Some(data)
             && routes.path(to, from).as_ref() == Some(acks)

@@ -1,4 +1,4 @@
-//! The line of a file that a problem is about, with carets below the part that is wrong.
+//! The line of a file to which a problem refers, with carets below the wrong part.
 
 use std::ops::Range;
 

@@ -43,7 +43,7 @@ pub(crate) struct Group {
     pub(crate) path: Option<FlowPath>,
 }
 
-/// Reads the key `processing`; what is wrong is reported.
+/// Reads the key `processing`; reports errors.
 pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
     let node = reader.get("processing")?;
     match &node.data {
@@ -67,7 +67,7 @@ pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
     }
 }
 
-/// Reads a group; `None` if what is wrong (and reported) leaves nothing to go on with. `processing` is that of groups that say none.
+/// Reads a group; `None` if the reported errors prevent it. `processing` is the default of the group.
 pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Processing) -> Option<Group> {
     let known_name = match &node.data {
         Data::Table(table) => table.text("name").map(|n| format!("[[flows]] `{}`", short(n))),
@@ -103,7 +103,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Pro
 }
 
 impl Group {
-    /// All parameters that the group's flows have, in order; of two with one name the first counts.
+    /// All parameters of the group's flows, in order; of two with one name the first counts.
     pub(crate) fn declared(resolved: &Resolved) -> Vec<&'static Param> {
         let law = resolved.protocol.params().iter().chain(resolved.recovery.params());
         let mut all: Vec<&'static Param> = Vec::new();
@@ -114,11 +114,11 @@ impl Group {
         }
         all
     }
-    /// What the preset and the scenario set.
+    /// The values that the preset and the scenario set.
     pub(crate) fn values(&self) -> Values {
         params::values(&self.chosen)
     }
-    /// Whether flows arrive at random rather than being there.
+    /// Whether flows arrive at random instead of starting at given times.
     pub(crate) fn arriving(&self) -> bool {
         matches!(self.start, Start::Poisson { .. })
     }
@@ -387,7 +387,7 @@ fn names(ctx: &Context<'_>, node: &Node, key: &str) -> Option<Vec<(String, Place
     let nodes = match &node.data {
         Data::List(nodes) if !nodes.is_empty() && nodes.len() <= limits::COUNT as usize => nodes.as_slice(),
         Data::List(_) => {
-            ctx.error(node.place, format!("`{key}` is an empty or endless list of nodes"));
+            ctx.error(node.place, format!("`{key}` is an empty or too long list of nodes"));
             return None;
         }
         _ => std::slice::from_ref(node),

@@ -1,4 +1,4 @@
-//! Generated topologies: what `[topology]` makes, and the paths that have names there.
+//! Generated topologies: the nodes and links of `[topology]`, and named paths.
 //!
 //! A dumbbell has routers `r1` and `r2` and pairs of hosts `s0`, `d0`, `s1`, `d1`, ...; a chain has `hops` links between
 //! its routers instead of one. A parking lot is a chain whose every hop k also carries cross traffic: sources
@@ -27,7 +27,7 @@ fn access_delay() -> Time {
     keys::default(keys::ACCESS, "delay", quantity::time)
 }
 
-/// A generator, its numbers known.
+/// A generator with its numbers.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Dumbbell,
@@ -62,7 +62,7 @@ impl Generator {
         (first, first + 1)
     }
 
-    /// The ends that a path's name stands for; the error is a sentence.
+    /// The ends of a named path; the error is a sentence.
     pub(crate) fn named_path(&self, name: &str) -> Result<Vec<(usize, usize)>, String> {
         let pairs = || (0..self.pairs).map(|i| self.pair(i));
         let leaves = || self.routers() + 1..self.routers() + self.hosts;
@@ -111,7 +111,8 @@ impl Generator {
     }
 }
 
-/// Reads `[topology]` and makes its nodes and links; `own_nodes` says that there are [[node]] or [[medium]] too.
+/// Reads `[topology]` and creates its nodes and links; `own_nodes` states that there are also [[node]] or [[medium]]
+/// entries.
 pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes: bool) -> Graph {
     let reader = root.get("topology").and_then(|n| Reader::open(ctx, n, keys::TOPOLOGY, "[topology]".to_string()));
     let kind = reader.as_ref().map_or(Some(None), |r| read_kind(r));
@@ -170,7 +171,7 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
     graph
 }
 
-/// Hosts of a star: one for each flow, and the one in which they meet.
+/// Hosts of a star: one for each flow, and the one that all flows share.
 fn hosts(reader: Option<&Reader<'_>>, flows: usize) -> usize {
     let said = reader.and_then(|r| r.whole("hosts"));
     said.map_or((flows + 1).clamp(2, limits::COUNT as usize), |n| n as usize)

@@ -1,4 +1,5 @@
-//! Which explicit flows are guarded: by default those whose data cross a port without a controller of their protocol.
+//! Selects the explicit flows that are guarded: by default those whose data cross a port without a controller of
+//! their protocol.
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow::{PARAMS, set_guarded};
@@ -10,7 +11,7 @@ use crate::routing::Routes;
 /// `guard = "auto"` of `core::flow::PARAMS`.
 const AUTO: f64 = 0.0;
 
-/// Says `on` for `auto` where that is meant, for all flows of a group if for one.
+/// Replaces `auto` by `on` for all flows of a group if it applies to one of them.
 pub(crate) fn decide(scenario: &mut Scenario, phases: &mut [Routes]) {
     let open: Vec<usize> = (0..scenario.flows.len()).filter(|&group| asks(scenario, &scenario.flows[group])).collect();
     if open.is_empty() {
@@ -27,7 +28,7 @@ pub(crate) fn decide(scenario: &mut Scenario, phases: &mut [Routes]) {
     }
 }
 
-/// Whether a group leaves it open, and some port of the network has no controller of its protocol.
+/// Whether a group has `auto`, and some port of the network has no controller of its protocol.
 fn asks(scenario: &Scenario, group: &FlowGroup) -> bool {
     let protocol = group.resolved.protocol;
     let auto = group.values.get(PARAMS, "guard") == AUTO;
@@ -40,7 +41,7 @@ fn asks(scenario: &Scenario, group: &FlowGroup) -> bool {
     scenario.links.iter().any(bare)
 }
 
-/// What crosses links.
+/// The traffic of links.
 struct Wanted {
     /// For each group whether its data cross a link.
     crossed: Vec<Vec<bool>>,

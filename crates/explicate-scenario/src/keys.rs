@@ -1,5 +1,5 @@
-//! Every key of a scenario file, declared once: readers take bounds, words and defaults from here, and the check for unknown
-//! keys, the JSON Schema and the reference use the same list.
+//! Every key of a scenario file, declared once. Readers take bounds, words and defaults from this list, and the check
+//! for unknown keys, the JSON Schema and the reference are made from it.
 
 use crate::limits;
 
@@ -54,7 +54,7 @@ pub(crate) struct Key {
     pub(crate) doc: &'static str,
     /// Its name in earlier versions, which still works with a warning; empty if it has none.
     pub(crate) old_name: &'static str,
-    /// Words that it takes, by their names in earlier versions and now.
+    /// Renamed words: the earlier name, and the present one.
     pub(crate) old_words: &'static [(&'static str, &'static str)],
 }
 
@@ -70,7 +70,7 @@ impl Key {
 /// The declaration of a key.
 ///
 /// # Panics
-/// If there is none: what is read has to be declared.
+/// If it is not declared: every key that is read must be.
 pub(crate) fn declared(keys: &'static [Key], name: &str) -> &'static Key {
     keys.iter().find(|key| key.name == name).unwrap_or_else(|| panic!("key `{name}` is read but not declared"))
 }
@@ -356,7 +356,7 @@ const STATION_QUEUE: Key = key(
     "Queue discipline of an interface, shared by all neighbours. `auto`: droptail with a limit of 100pkt.",
 );
 
-/// Keys of a medium beside the parameters of its kind.
+/// Keys of a medium besides the parameters of its kind.
 pub(crate) const MEDIUM: &[Key] = &[
     key("name", Form::Text, "", "Name."),
     key("kind", Form::Text, "dcf", "Kind of medium."),
@@ -469,7 +469,7 @@ pub(crate) const FLOWS: &[Key] = &[
 ];
 
 pub(crate) const START: &[Key] = &[
-    key("at", Form::Time, "0s", "All at once."),
+    key("at", Form::Time, "0s", "Start time of all flows."),
     key("spread", Form::Time, "none", "Flow i of n starts at from + i * spread / n."),
     key("uniform", Form::Time, "none", "Each starts at a random time within this span."),
     key("from", Form::Time, "0s", "The earliest start."),

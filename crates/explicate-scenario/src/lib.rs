@@ -1,6 +1,6 @@
-//! Scenario files: types, units, errors that point at the line, JSON Schema.
+//! Scenario files: types, units, errors with locations, JSON Schema.
 //!
-//! [`Scenario::parse`](model::Scenario::parse) is the way in; [`model`] is what comes out.
+//! [`Scenario::parse`](model::Scenario::parse) is the entry point; [`model`] is the result.
 
 pub mod agents;
 mod checks;

@@ -1,5 +1,5 @@
-//! `[[medium]]`: air that nodes share, as written. Its stations stand at the places of a layout or at places of their own;
-//! links between those that reach each other come with it.
+//! `[[medium]]`: a wireless medium that nodes share, as written. Its stations are at positions of a layout or at
+//! individual ones; links between stations in range of each other are created.
 
 use explicate_core::medium::{AnyMediumKind, Interferer};
 use explicate_core::params::{Param, Values};
@@ -27,14 +27,14 @@ pub(crate) struct MediumDraft {
     pub(crate) interferers: Vec<Interferer>,
 }
 
-/// A station as written, with what the medium says of all.
+/// A station as written, with the settings of the medium.
 pub(crate) struct StationDraft {
     pub(crate) node: usize,
     pub(crate) at: (f64, f64),
     pub(crate) props: Props,
 }
 
-/// A layout: where its stations stand, what they are called, and which are neighbours.
+/// A layout: positions of its stations, their names, and their neighbours.
 struct Layout {
     places: Vec<(f64, f64)>,
     names: Vec<String>,
@@ -96,7 +96,7 @@ fn read_kind(ctx: &Context<'_>, node: &Node) -> Option<&'static AnyMediumKind> {
     found
 }
 
-/// Keys that every medium has are no parameters.
+/// Keys of every medium, which are not parameters.
 fn read_params(reader: &Reader<'_>, kind: &'static AnyMediumKind) -> Vec<Chosen> {
     let declared: Vec<&'static Param> = kind.params().iter().collect();
     let read = |e: &crate::document::Entry| {
@@ -154,7 +154,7 @@ fn read_layout(ctx: &Context<'_>, node: &Node) -> Option<Layout> {
             if rows * columns > limits::STATIONS as usize {
                 ctx.error(
                     node.place,
-                    format!("the mesh has {} stations; {} is the most", rows * columns, limits::STATIONS),
+                    format!("the mesh has {} stations; the maximum is {}", rows * columns, limits::STATIONS),
                 );
                 return None;
             }
@@ -211,7 +211,7 @@ fn read_stations(reader: &Reader<'_>, graph: &mut Graph, medium: &mut MediumDraf
     let mut written = String::new();
     let entries = list(reader, "station");
     if entries.len() + medium.stations.len() > 2 * limits::STATIONS as usize {
-        ctx.error(reader.place, format!("{} has too many stations; {} is the most", reader.title, limits::STATIONS));
+        ctx.error(reader.place, format!("{} has too many stations; the maximum is {}", reader.title, limits::STATIONS));
         return written;
     }
     let mut said: Vec<usize> = Vec::new();
@@ -258,7 +258,7 @@ fn read_stations(reader: &Reader<'_>, graph: &mut Graph, medium: &mut MediumDraf
         written += &format!("[[medium.station]]\nnode = {}\n{at}{port}", quoted(name));
     }
     if medium.stations.len() > limits::STATIONS as usize {
-        ctx.error(reader.place, format!("{} has too many stations; {} is the most", reader.title, limits::STATIONS));
+        ctx.error(reader.place, format!("{} has too many stations; the maximum is {}", reader.title, limits::STATIONS));
     }
     written
 }
@@ -270,7 +270,7 @@ fn read_interferers(reader: &Reader<'_>, medium: &mut MediumDraft) -> String {
     if entries.len() > limits::INTERFERERS {
         ctx.error(
             reader.place,
-            format!("{} interferers are too many; {} is the most", entries.len(), limits::INTERFERERS),
+            format!("{} interferers are too many; the maximum is {}", entries.len(), limits::INTERFERERS),
         );
         return written;
     }
@@ -331,7 +331,8 @@ fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
     libm::hypot(a.0 - b.0, a.1 - b.1)
 }
 
-/// Links both ways between neighbours of the layout, and between each other station and all that it reaches.
+/// Links in both directions between neighbours of the layout, and between each other station and all stations in its
+/// range.
 fn link_all(graph: &mut Graph, medium: &MediumDraft, layout: &Layout) {
     let reach = medium.kind.reach(&medium.values) * (1.0 + 1e-9);
     let laid_out = layout.places.len();
@@ -356,7 +357,7 @@ fn link_all(graph: &mut Graph, medium: &MediumDraft, layout: &Layout) {
     }
 }
 
-/// A link of a medium has channels and perhaps a rate of its own; the rest is its interface's.
+/// A link of a medium has channels and optionally a rate of its own; all else belongs to its interface.
 pub(crate) fn refine_link(reader: &Reader<'_>, graph: &mut Graph, at: usize, props: Props) {
     let Some((medium, ..)) = graph.links[at].over else { return };
     let (medium, name) = (&graph.media[medium], graph.links[at].name.clone());

@@ -1,4 +1,4 @@
-//! A scenario after parsing: everything resolved, nothing left to look up. This is what drivers run.
+//! A resolved scenario, which drivers run: all names are looked up.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use explicate_core::units::{Rate, Time};
 
 use crate::routing::Routes;
 
-/// The longest processing time that is not given.
+/// Maximum of the default processing time.
 const PROCESSING_AUTO: Time = Time::millis(10);
 
 /// A whole scenario.
@@ -29,33 +29,34 @@ pub struct Scenario {
     pub seed: u64,
     /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// Nodes that do not count TTLs down.
+    /// Nodes that do not decrement TTLs.
     pub bridges: BTreeSet<usize>,
     /// One-way links.
     pub links: Vec<Link>,
-    /// Shared media.
+    /// Wireless media.
     pub media: Vec<Medium>,
     /// Changes of routes, in order of time.
     pub reroutes: Vec<Reroute>,
     /// Groups of flows, in the order of the file.
     pub flows: Vec<FlowGroup>,
-    /// What is sampled.
+    /// Sampled variables.
     pub sampling: Sampling,
     /// Axes of `[sweep]`: a path of keys and its values, as written.
     pub sweep: Vec<(String, Vec<String>)>,
-    /// Oddities that do not stop a run: nothing measured, a buffer under one packet, and so on.
+    /// Warnings, which do not stop a run: nothing measured, a buffer smaller than one packet, and so on.
     pub warnings: Vec<String>,
     /// The scenario with every default filled in, as TOML that parses to the same scenario.
     pub resolved: String,
 }
 
 impl Scenario {
-    /// What feeds a link: it itself, or over a medium its sender's interface.
+    /// The port that feeds a link: its own, or over a medium its sender's interface.
     pub fn port<'a>(&'a self, link: &'a Link) -> &'a Link {
         link.over.map_or(link, |over| &self.media[over.medium].stations[over.from].interface)
     }
-    /// The longest that the host takes for a data packet of a flow of this group that goes over these links; zero for no time. By
-    /// default it is what the flow's largest packet takes at the nominal rate of the narrowest link, and at most 10 ms.
+    /// Maximum processing time of a host for a data packet of a flow of this group on these links; zero disables it.
+    /// By default it is the transmission time of the flow's largest packet at the nominal rate of the narrowest link,
+    /// at most 10 ms.
     pub fn processing(&self, group: &FlowGroup, there: &[u32]) -> Time {
         match group.processing {
             Processing::None => Time::ZERO,
@@ -73,12 +74,12 @@ impl Scenario {
     }
 }
 
-/// A change of routes: those that are not given node by node.
+/// A change of routes, except of those given node by node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reroute {
-    /// From when on.
+    /// Time of the change.
     pub at: Time,
-    /// Links that routes leave out from then on.
+    /// Links that routes do not use from then on.
     pub without: Vec<usize>,
 }
 
@@ -94,7 +95,7 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
-    /// Capacity configured in the controllers: by default `rate`, less the overhead of coding.
+    /// Capacity configured in the controllers: by default `rate` minus the overhead of coding.
     pub capacity: Rate,
     /// Changes of the configured capacity, in order of time.
     pub beliefs: Vec<(Time, Rate)>,
@@ -104,18 +105,20 @@ pub struct Link {
     pub queue: Option<Queue>,
     /// Controllers on the port, one per protocol that has one (at most one today); empty is a plain IP router.
     pub routers: Vec<RouterSpec>,
-    /// Classes of packets with queues of their own; if empty, all share `queue` and `routers`, else those say nothing.
+    /// Classes of packets with queues of their own. If empty, all packets share `queue` and `routers`; otherwise
+    /// these are unused.
     pub classes: Vec<Class>,
-    /// How far the weights of two classes move each round trip towards equal windows; 0 if they are fixed.
+    /// Step of the weights of two classes per round trip towards equal windows; 0 if they are fixed.
     pub kappa: f64,
-    /// Packets that the controller answers and all others have queues of their own, and shares by the number of their flows.
+    /// Packets that the controller answers and all others have queues of their own, with shares by their numbers of
+    /// flows.
     pub by_flows: bool,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
-    /// The clock of controllers and disciplines ticks with this period; zero is exact.
+    /// Period of the clock of controllers and disciplines; zero is exact.
     pub clock_tick: Time,
-    /// Where it is a link between two stations of a medium. Queues and controllers are then those of the sending station's
-    /// interface ([`Scenario::port`]), and here are none.
+    /// For a link between two stations of a medium. Queues and controllers are then those of the sending station's
+    /// interface ([`Scenario::port`]), and these fields are empty.
     pub over: Option<Over>,
 }
 
@@ -126,23 +129,23 @@ pub struct Over {
     pub medium: usize,
     /// Indices of the stations that it connects.
     pub from: usize,
-    /// The receiving one.
+    /// The receiving station.
     pub to: usize,
-    /// The rate of this link, if it is not the medium's.
+    /// The rate of this link, if it differs from the medium's.
     pub rate: Option<Rate>,
 }
 
-/// A shared medium.
+/// A wireless medium.
 pub struct Medium {
     /// Its name.
     pub name: String,
-    /// Which one.
+    /// Its kind.
     pub kind: &'static AnyMediumKind,
     /// Its parameters.
     pub values: Values,
     /// Nodes on it, with their interfaces.
     pub stations: Vec<Station>,
-    /// Sources of noise.
+    /// Interferers.
     pub interferers: Vec<Interferer>,
 }
 
@@ -150,9 +153,9 @@ pub struct Medium {
 pub struct Station {
     /// Index of the node.
     pub node: usize,
-    /// Where it stands, metres.
+    /// Its position, metres.
     pub at: (f64, f64),
-    /// Its interface: the port that feeds all its links there, with one queue (for each class) for all its neighbours.
+    /// Its interface: the port of all its links on the medium, with one queue (per class) for all its neighbours.
     pub interface: Link,
 }
 
@@ -165,7 +168,7 @@ impl Link {
     pub fn controllers(&self) -> impl Iterator<Item = &RouterSpec> {
         self.routers.iter().chain(self.classes.iter().flat_map(|c| &c.routers))
     }
-    /// Words for the classes that the port has, in their order; none if all packets share one queue.
+    /// Names of the port's classes, in order; empty if all packets share one queue.
     pub fn class_words(&self) -> Vec<&'static str> {
         if self.divides() {
             Match::ALL.map(Match::word).to_vec()
@@ -173,47 +176,47 @@ impl Link {
             self.classes.iter().map(|c| c.matches.word()).collect()
         }
     }
-    /// Whether two classes divide the line by their flows: without a controller there is nothing to tell them apart by.
+    /// Whether two classes divide the line by their flows: without a controller the classes cannot be distinguished.
     pub fn divides(&self) -> bool {
         self.by_flows && !self.routers.is_empty()
     }
-    /// The class of packets that carry a congestion header or do not: its number.
+    /// Number of the class of packets with or without a congestion header.
     pub fn class_of(&self, congestion_header: bool) -> usize {
         let find = |wanted| self.classes.iter().position(|c| c.matches == wanted);
         let explicit = if congestion_header { find(Match::Explicit) } else { None };
         explicit.or_else(|| find(Match::Other)).unwrap_or(0)
     }
-    /// The controllers to choose from for packets of this class; without classes those of the port.
+    /// The controllers for packets of this class; without classes those of the port.
     pub fn routers_of(&self, class: usize) -> &[RouterSpec] {
         self.classes.get(class).map_or(&self.routers, |c| &c.routers)
     }
 }
 
-/// Packets at a link with a queue of their own.
+/// A class of packets at a link, with a queue of its own.
 pub struct Class {
-    /// Which.
+    /// The packets that it matches.
     pub matches: Match,
     /// Queue discipline; `None` is an unlimited queue.
     pub queue: Option<Queue>,
     /// Controllers, as [`Link::routers`].
     pub routers: Vec<RouterSpec>,
-    /// Its part of the line, beside the others'.
+    /// Its weight.
     pub weight: f64,
 }
 
-/// What a class matches.
+/// The packets that a class matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Match {
     /// Packets with a congestion header.
     Explicit,
-    /// What no other class matches.
+    /// Packets that no other class matches.
     Other,
 }
 
 impl Match {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Match; 2] = [Match::Explicit, Match::Other];
-    /// The word for it.
+    /// Its name in a scenario.
     pub fn word(self) -> &'static str {
         match self {
             Match::Explicit => "explicit",
@@ -224,7 +227,7 @@ impl Match {
 
 /// A queue discipline with its values.
 pub struct Queue {
-    /// Which one.
+    /// The discipline.
     pub kind: &'static AnyQdiscKind,
     /// Its parameters; lengths in bytes.
     pub values: Values,
@@ -243,13 +246,13 @@ pub struct RouterSpec {
 
 /// A channel with its values.
 pub struct ChannelSpec {
-    /// Which one.
+    /// The kind of channel.
     pub kind: &'static AnyChannelKind,
     /// Its parameters; a trace's opportunities are in [`Values::file`].
     pub values: Values,
 }
 
-/// A group of like flows.
+/// A group of flows with the same settings.
 pub struct FlowGroup {
     /// Its name; flow `i` of it is called `name.i`.
     pub name: String,
@@ -257,34 +260,35 @@ pub struct FlowGroup {
     pub count: u32,
     /// The `protocol` key as written.
     pub protocol: String,
-    /// What that resolves to.
+    /// The resolved protocol.
     pub resolved: Resolved,
-    /// Values of the law, the recovery and the flow, the preset's included.
+    /// Values of the parameters of controller, recovery and flow, including the preset's.
     pub values: Values,
     /// IP length of a full data packet, bytes.
     pub packet: u16,
-    /// Time that a sending host takes for a data packet.
+    /// Processing time of the sending host for a data packet.
     pub processing: Processing,
     /// When flows start.
     pub start: Start,
-    /// What they send.
+    /// Their application.
     pub traffic: Traffic,
-    /// When they stop at the latest.
+    /// Their latest stop time.
     pub stop: Option<Time>,
     /// Source and destination nodes; flow `i` uses entry `i % len`.
     pub ends: Vec<(usize, usize)>,
-    /// Links of the data and of the acknowledgements, in order, where the scenario names a way that is not the shortest
-    /// (then `ends` has one entry); `None` is the shortest path each way ([`crate::routing::Routes`]).
+    /// Links of the data and of the acknowledgements, in order, if the scenario gives a path that is not the shortest
+    /// (then `ends` has one entry); `None` is the shortest path in each direction ([`crate::routing::Routes`]).
     pub via: Option<(Vec<u32>, Vec<u32>)>,
 }
 
-/// How long a sending host takes for a data packet: a random time for each, uniform from zero up to this. Packets of a flow keep their
-/// order.
+/// Processing time of a sending host for a data packet, drawn for each packet, uniform from zero to this. Packets of
+/// a flow keep their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Processing {
     /// No time.
     None,
-    /// Up to the time that the flow's largest packet takes on the narrowest link of its way, see [`Scenario::processing`].
+    /// Up to the transmission time of the flow's largest packet on the narrowest link of its path, see
+    /// [`Scenario::processing`].
     Auto,
     /// Up to this time.
     UpTo(Time),
@@ -311,21 +315,21 @@ pub enum Start {
     },
     /// A Poisson process; `count` flows at most.
     Poisson {
-        /// Not before.
+        /// The earliest.
         from: Time,
         /// Arrivals per second.
         per_second: f64,
     },
 }
 
-/// What a flow sends.
+/// The application of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Traffic {
-    /// Without end.
+    /// Sends without limit.
     Bulk,
     /// One transfer of this many payload bytes.
     Sized(Size),
-    /// Alternately without end and nothing.
+    /// Alternates between unlimited sending and silence.
     OnOff {
         /// Length of an on-period, mean if random.
         on: Time,
@@ -334,23 +338,23 @@ pub enum Traffic {
         /// Periods are exponential rather than fixed.
         random: bool,
     },
-    /// Without end, in connections that timeouts tear down and that come again.
+    /// Sends without limit, in connections that timeouts abort and that are opened again.
     Sessions {
-        /// Timeouts in a row that tear one down.
+        /// Consecutive timeouts that abort a connection.
         timeouts: u32,
         /// Shortest and longest pause before the next.
         pause: (Time, Time),
-        /// How long one lasts, mean if random; `None` until it is torn down.
+        /// Duration of a connection, mean if random; `None` until it is aborted.
         duration: Option<Time>,
         /// Durations are exponential rather than fixed.
         random: bool,
     },
 }
 
-/// How long transfers are, bytes.
+/// Lengths of transfers, bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// All alike.
+    /// All equal.
     Fixed(u64),
     /// Exponential with this mean.
     Exponential(f64),
@@ -363,7 +367,7 @@ pub enum Size {
     },
 }
 
-/// What is sampled, and how often.
+/// Sampled variables, and the period.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Sampling {
     /// The period; `None` samples nothing.

@@ -11,14 +11,14 @@ use crate::quantity::{self, Length, show, show_length};
 use crate::reader::{Context, quantity_of, short, text};
 use crate::{steps, trace};
 
-/// A value as given.
+/// A given value.
 #[derive(Clone)]
 pub(crate) enum Given {
     /// In the parameter's base unit.
     Number(f64),
-    /// A length that is known in bytes only once the link is.
+    /// A length whose value in bytes depends on the link.
     Length(Length),
-    /// A file by name, and what it holds.
+    /// A file name, and the contents.
     File(String, Arc<[u64]>),
     Steps(Arc<[(Time, Rate)]>),
 }
@@ -31,7 +31,7 @@ pub(crate) struct Chosen {
     pub(crate) place: Place,
 }
 
-/// Reads the keys of `table` by `declared`, except those named in `skip`; `owner` is what messages call it.
+/// Reads the keys of `table` by `declared`, except those named in `skip`; `owner` is its name in messages.
 pub(crate) fn read_all(
     ctx: &Context<'_>,
     table: &Table,
@@ -103,7 +103,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
     in_bounds(ctx, node.place, param, x).then_some(Given::Number(x))
 }
 
-/// The place of a word among `words`. A rate equals another by its value: `"54000000bit/s"` is `"54Mbit/s"`.
+/// The index of a word among `words`. A rate equals another by its value: `"54000000bit/s"` is `"54Mbit/s"`.
 fn choice(ctx: &Context<'_>, node: &Node, name: &str, words: &'static [&'static str]) -> Option<usize> {
     if !has_rates(words) {
         let word = crate::reader::word(ctx, node, name, words)?;
@@ -117,7 +117,7 @@ fn choice(ctx: &Context<'_>, node: &Node, name: &str, words: &'static [&'static 
     let rate = quantity::rate(given);
     let found = words.iter().position(|w| w == given || (rate.is_ok() && quantity::rate(w) == rate));
     if found.is_none() {
-        // All of them: the rate that is spelled most alike is no help.
+        // For rates all of them are listed: a similar spelling is no help.
         ctx.error(node.place, format!("`{name}` cannot be `{}`; there are {}", short(given), words.join(", ")));
     }
     found
@@ -176,7 +176,7 @@ fn read_file(ctx: &Context<'_>, node: &Node, name: &str) -> Option<Given> {
     Some(Given::File(file.to_string(), contents))
 }
 
-/// The values of a list of choices; lengths are left out, for they wait for the link.
+/// The values of a list of choices, without lengths, which depend on the link.
 pub(crate) fn values(chosen: &[Chosen]) -> Values {
     let mut values = Values::default();
     for c in chosen {
@@ -195,7 +195,7 @@ pub(crate) fn differs(x: f64, default: f64) -> bool {
     x != default && !(x.is_nan() && default.is_nan())
 }
 
-/// Every declared parameter as TOML: what was chosen, else the default.
+/// Every declared parameter as TOML: the given value, otherwise the default.
 pub(crate) fn written(declared: &[&'static Param], chosen: &[Chosen]) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for param in declared {
@@ -212,7 +212,7 @@ pub(crate) fn written(declared: &[&'static Param], chosen: &[Chosen]) -> Vec<(&'
     all
 }
 
-/// Whether a parameter's value is no number; it has no default then.
+/// Whether a parameter's value is not a number; then it has no default.
 pub(crate) fn is_content(param: &Param) -> bool {
     matches!(param.unit, Unit::File | Unit::Steps)
 }

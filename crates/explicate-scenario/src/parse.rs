@@ -1,4 +1,4 @@
-//! From text to a [`Scenario`].
+//! Parses text to a [`Scenario`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ impl Scenario {
     pub fn parse(text: &str, origin: &str, base: &Path, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
         Scenario::read(text, origin, Context::new(base), overrides)
     }
-    /// The same where there are no folders: files that the scenario names are found in `files`, by name and contents.
+    /// The same without folders: files that the scenario names are in `files`, by name and contents.
     ///
     /// # Errors
     /// As [`Scenario::parse`].
@@ -73,12 +73,13 @@ impl Scenario {
     }
 }
 
-/// Where a scenario that was read says something: the first of these paths of keys that is written in it, else its beginning.
+/// The location of a setting in a scenario: the first of these paths of keys that the scenario contains, otherwise
+/// its beginning.
 pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
     let lines = Lines::new(origin, text);
     let mut table = document::parse(text, &lines).unwrap_or_default();
     for (i, (key, value)) in overrides.iter().enumerate() {
-        // What could not be set was reported when the scenario was read.
+        // Overrides that could not be applied were reported when the scenario was read.
         let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
     }
     let place = keys.iter().find_map(|key| path::find(&table, key)).unwrap_or(Place::START);

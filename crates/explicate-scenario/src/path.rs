@@ -1,8 +1,8 @@
-//! Dotted paths of keys (`topology.bottleneck.rate`, `link.r1->r2.channel.0.rate`): `--set` and `[sweep]` write by them.
+//! Dotted paths of keys (`topology.bottleneck.rate`, `link.r1->r2.channel.0.rate`), used by `--set` and `[sweep]`.
 //!
-//! An entry of a list is addressed by its `name` (a channel by its `kind`, a class by its `match`) or by its number from 0. Names may contain dots:
-//! the longest that fits is taken. A generated link that the file does not refine yet may be named too. A link `a->b` may be
-//! written `a:b`, since a shell takes `>` for a redirection.
+//! An entry of a list is addressed by its `name` (a channel by its `kind`, a class by its `match`) or by its number
+//! from 0. Names may contain dots: the longest match is taken. A generated link without settings in the file may be
+//! named too. A link `a->b` may be written `a:b`, because a shell treats `>` as a redirection.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ fn with_arrow<'a>(root: &Table, path: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("link.{}", rest.replacen(':', "->", 1)))
 }
 
-/// Where the value at `path` was written, if it was.
+/// The location of the value at `path`, if it is written.
 pub(crate) fn find(table: &Table, path: &str) -> Option<Place> {
     find_in_table(table, &with_arrow(table, path))
 }
@@ -117,7 +117,7 @@ fn set_in_list(nodes: &mut Vec<Node>, path: &str, list: &str, value: Node) -> Re
     };
     let at = match at {
         Some(at) => at,
-        // A generated link that is not refined yet: whether there is one shows later.
+        // A generated link without settings in the file: a later check finds out whether it exists.
         None if list == "link" && head.parse::<usize>().is_err() => {
             let mut table = Table::default();
             table.set("name", Node::text(&head, value.place));
@@ -149,7 +149,7 @@ fn missing(list: &str, head: &str, names: &[String]) -> String {
     }
 }
 
-/// What an entry of a list is addressed by.
+/// The key that addresses an entry of a list.
 fn name_of(node: &Node) -> String {
     let Data::Table(table) = &node.data else { return String::new() };
     if let Some(name) =
@@ -163,7 +163,7 @@ fn name_of(node: &Node) -> String {
     }
 }
 
-/// A queue, router or channel that is only named becomes a table, so that its parameters can be set.
+/// A queue, router or channel given as a name becomes a table, so that its parameters can be set.
 fn promote(node: &mut Node, key: &str) {
     let Data::Text(word) = &node.data else { return };
     if !matches!(key, "queue" | "router" | "channel") {
@@ -176,7 +176,7 @@ fn promote(node: &mut Node, key: &str) {
     node.data = Data::Table(table);
 }
 
-/// The longest of `names` that `path` is or begins with, a dot behind it.
+/// The longest of `names` that equals `path` or its beginning up to a dot.
 fn longest<'a>(names: impl Iterator<Item = &'a str>, path: &str) -> Option<&'a str> {
     let fits = |n: &&str| path.strip_prefix(*n).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     names.filter(fits).max_by_key(|n| n.len())

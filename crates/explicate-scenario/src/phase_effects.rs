@@ -1,5 +1,5 @@
-//! Warns where phase effects are likely (Floyd and Jacobson 1992): packets of like flows come to a full drop-tail queue in
-//! the same order in every round trip, so that it refuses always the same flow's.
+//! Warns where phase effects are likely (Floyd and Jacobson 1992): packets of similar flows reach a full drop-tail
+//! queue in the same order in every round trip, so it always drops packets of the same flow.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::props::DEFAULT_QUEUE;
 use crate::reader::Context;
 use crate::routing::Routes;
 
-/// What crosses a full queue.
+/// The traffic of a full queue.
 #[derive(Default)]
 struct Port<'a> {
-    /// Something random crosses it, or happens on the way.
+    /// Whether any of it is random, or passes a random element.
     random: bool,
-    /// Flows by their round-trip time without queues: how many, and of which groups.
+    /// Flows by their round-trip time without queues: their number, and their groups.
     flows: BTreeMap<Time, (u64, Vec<&'a str>)>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn check(
     }
 }
 
-/// Whether a group's packets come to a queue of the port that is drop-tail.
+/// Whether a group's packets enter a drop-tail queue of the port.
 fn to_drop_tail(port: &Link, group: &FlowGroup) -> bool {
     let class = port.class_of(group.resolved.protocol.congestion_header());
     port.classes.get(class).map_or(port.queue.as_ref(), |c| c.queue.as_ref()).is_some_and(drops_tail)
@@ -102,12 +102,12 @@ fn tells(port: &Link, group: &FlowGroup) -> bool {
     registry::controller(protocol).is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()))
 }
 
-/// Whether it refuses packets for want of room alone.
+/// Whether it drops packets only when it is full.
 fn drops_tail(queue: &Queue) -> bool {
     queue.kind.name() == DEFAULT_QUEUE && queue.values.get(queue.kind.params(), "limit").is_finite()
 }
 
-/// Whether a channel draws random numbers that change something.
+/// Whether a channel has random effects.
 fn draws(link: &Link, channel: &ChannelSpec) -> bool {
     let params = channel.kind.params();
     let value = |name: &str| params.iter().any(|p| p.name == name).then(|| channel.values.get(params, name));

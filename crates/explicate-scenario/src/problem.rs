@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Where a problem is.
+/// Location of a problem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Site {
     /// A place in the scenario file; lines and columns start at 1, columns count characters.
@@ -15,7 +15,7 @@ pub enum Site {
         line: usize,
         /// Column.
         column: usize,
-        /// The line with carets below the part that is wrong; empty for a problem of the whole file.
+        /// The line with carets below the wrong part; empty for a problem of the whole file.
         excerpt: String,
     },
     /// An override (`--set key=value`), by its key.
@@ -25,7 +25,7 @@ pub enum Site {
 /// One problem: its location, and a message with the error and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Where.
+    /// Location.
     pub site: Site,
     /// The error and its remedy.
     pub message: String,
@@ -65,12 +65,12 @@ impl Problem {
     }
 }
 
-/// Everything that is wrong with a scenario, in the order of the file, with excerpts of it; never empty.
+/// All problems of a scenario, in the order of the file, with excerpts of it; never empty.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{}", .0.iter().map(Problem::with_excerpt).collect::<Vec<_>>().join("\n"))]
 pub struct Problems(pub Vec<Problem>);
 
-/// The end of a message about a name that is not known: the near name if there is one, else all of them.
+/// The end of a message about an unknown name: a similar name if there is one, otherwise all names.
 pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     match near(name, &known) {
@@ -81,9 +81,9 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -
     }
 }
 
-/// The nearest of `known`, if one is near enough to be a slip of the fingers.
+/// The most similar of `known`, if it is similar enough for a typing error.
 pub(crate) fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Long input is not a slip, and the distance takes quadratic time.
+    // Long input is not a typing error, and the distance takes quadratic time.
     let length = name.chars().count();
     if length > 60 {
         return None;
@@ -99,7 +99,7 @@ pub(crate) fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if best.is_some() || length < 4 {
         return best.map(|(_, k)| k);
     }
-    // A word that begins alike but leaves more out: `thruput`.
+    // A word with the same beginning that omits more: `thruput`.
     let alike = |k: &&str| strsim::jaro_winkler(&lower, &k.to_lowercase());
     let best = known.iter().copied().max_by(|a, b| alike(a).total_cmp(&alike(b)));
     best.filter(|k| alike(k) > 0.88)

@@ -17,15 +17,15 @@ use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, short, text};
 use crate::steps::Capacity;
 
-/// The discipline of a queue that names none.
+/// The default discipline of a queue.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
-/// The parameter whose default is not the discipline's but the port's.
+/// The parameter whose default depends on the port, not on the discipline.
 const LIMIT: &str = "limit";
-/// Default limit at a link, and at an interface to a medium, whose bandwidth-delay product is unknown: a kernel's of paper
-/// 000's time.
+/// Default limit at a link, and at an interface to a medium, whose bandwidth-delay product is unknown: that of a
+/// kernel at the time of paper Y.
 pub(crate) const LINK_LIMIT: Length = Length::Bdp(1.0);
 pub(crate) const INTERFACE_LIMIT: Length = Length::Packets(100.0);
-/// The parameter that says what the limit counts, and the word for packets.
+/// The parameter that sets the unit of the limit, and the word for packets.
 const COUNT: (&str, &str) = ("count", "packets");
 
 /// A queue as written.
@@ -75,12 +75,12 @@ pub(crate) struct Props {
     pub(crate) half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
     pub(crate) clock_tick: Option<Time>,
-    /// Where, for messages that come later.
+    /// Location, for later messages.
     pub(crate) place: Option<Place>,
 }
 
 impl Props {
-    /// Reads the keys that all forms of links share.
+    /// Reads the keys of all kinds of links.
     pub(crate) fn read(reader: &Reader<'_>) -> Props {
         let ctx = reader.ctx;
         Props {
@@ -92,7 +92,7 @@ impl Props {
         }
     }
 
-    /// Reads the keys of a port: of a link, or of an interface to a medium. Queues that name no limit get this one.
+    /// Reads the keys of a port: of a link, or of an interface to a medium. Queues without a limit get this one.
     pub(crate) fn read_port(reader: &Reader<'_>, limit: Length) -> Props {
         let ctx = reader.ctx;
         Props {
@@ -108,7 +108,7 @@ impl Props {
         }
     }
 
-    /// These, refined by what `other` says.
+    /// These properties, overridden by those of `other`.
     pub(crate) fn refined(&self, other: &Props) -> Props {
         Props {
             rate: other.rate.or(self.rate),
@@ -225,7 +225,7 @@ impl Channel {
     pub(crate) fn values(&self) -> Values {
         params::values(&self.chosen)
     }
-    /// What it consists of; nothing is drawn from these.
+    /// The stages of a channel; no random number is drawn.
     fn stages(&self, rate: Rate) -> ChannelStages {
         self.kind.build(ChannelInit { values: &self.values(), rate, rng: Rng::stream(0, "") })
     }
@@ -290,8 +290,8 @@ pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Optio
     Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place), limit)))
 }
 
-/// Fills in what lengths imply: a missing limit is `limit`, and a length in packets makes
-/// the discipline count packets.
+/// Adds values that lengths imply: the limit `limit` if there is none, and with a length in packets the discipline
+/// counts packets.
 fn limited(kind: &'static AnyQdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
     let find = |name: &str| kind.params().iter().find(|p| p.name == name);
     let place = place.unwrap_or(Place::START);
@@ -349,11 +349,11 @@ fn read_channels(ctx: &Context<'_>, node: &Node) -> Option<Vec<Channel>> {
         return None;
     };
     if nodes.len() > limits::CHANNELS {
-        ctx.error(node.place, format!("`channel` has {} entries; {} is the most", nodes.len(), limits::CHANNELS));
+        ctx.error(node.place, format!("`channel` has {} entries; the maximum is {}", nodes.len(), limits::CHANNELS));
         return None;
     }
     let channels: Vec<Channel> = nodes.iter().filter_map(|n| read_channel(ctx, n)).collect();
-    // Whether a channel decides the service does not depend on its numbers.
+    // Whether a channel determines the service does not depend on its numbers.
     let serves = |c: &&Channel| c.stages(Rate::mbps(1)).service.is_some();
     let serving: Vec<&str> = channels.iter().filter(serves).map(|c| c.kind.name()).collect();
     if let [first, second, ..] = serving.as_slice() {

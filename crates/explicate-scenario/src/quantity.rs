@@ -1,22 +1,22 @@
 //! Numbers with units, as scenarios write them: `"80ms"`, `"54Mbit/s"`, `"1040B"`, `"1.0bdp"`, `"1%"`, `"50/s"`.
 //!
-//! Every reader returns the sentence to show when it cannot.
+//! Every reader returns an error as a sentence for the user.
 
 use explicate_core::units::{Rate, Time};
 
 use crate::limits;
 use crate::problem::near;
 
-/// A dimension: its units as (name, multiplier of the base unit), the ones to write by default in descending order first.
+/// A dimension: its units as (name, multiplier of the base unit), first those used for writing, in descending order.
 pub(crate) struct Dimension {
     pub(crate) noun: &'static str,
     pub(crate) example: &'static str,
     units: &'static [(&'static str, f64)],
-    /// How many of the units are used to write, in descending order; the last is the base unit.
+    /// Number of units used for writing, in descending order; the last is the base unit.
     written: usize,
-    /// Fractions of a unit are written: `1.5ms` rather than `1500us`.
+    /// Fractions of a unit may be written: `1.5ms` instead of `1500us`.
     fractions: bool,
-    /// The unit of zero.
+    /// The unit in which zero is written.
     zero: &'static str,
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn length(text: &str) -> Result<Length, String> {
     })
 }
 
-/// Reads a coordinate in metres: a distance, or the opposite of one.
+/// Reads a coordinate in metres: a distance, possibly negative.
 pub(crate) fn coordinate(text: &str) -> Result<f64, String> {
     let (sign, distance) = text.trim().strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
     let metres = read(distance, &DISTANCE)?;
@@ -197,7 +197,7 @@ pub(crate) fn packets(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Writes a value in the greatest unit that keeps it short, so that reading gives the same value again.
+/// Writes a value in the largest unit that keeps it short, such that reading it gives the same value.
 pub(crate) fn show(value: f64, dimension: &Dimension) -> String {
     if value == 0.0 {
         return format!("0{}", dimension.zero);
@@ -254,7 +254,7 @@ fn parts<'a>(text: &'a str, dimension: &Dimension) -> Result<(f64, f64, &'a str)
     }
 }
 
-/// The unit of the same quantity that an unknown one stands for: the bits of `Mb/s` are no bytes, and an `h` no second.
+/// The correct unit for a common mistake: `Mb/s` are bits, not bytes, and `h` is not a second.
 fn meant<'a>(unit: &str, names: &[&'a str]) -> Option<&'a str> {
     let prefix = |u: &str| u.chars().next().map(|c| c.to_ascii_lowercase());
     let spelt = unit.strip_suffix("b/s").map(|prefix| format!("{prefix}bit/s").replace("Kb", "kb"));

@@ -17,7 +17,7 @@ use crate::quantity;
 /// Shared state of all readers: the folder of files, and the problems and warnings found.
 pub(crate) struct Context<'a> {
     pub(crate) base: &'a Path,
-    /// Files by name where there is no folder.
+    /// Files by name if there is no folder.
     pub(crate) among: Option<&'a BTreeMap<String, String>>,
     pub(crate) problems: RefCell<Vec<(Place, String)>>,
     pub(crate) warnings: RefCell<Vec<String>>,
@@ -59,12 +59,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) table: &'a Table,
     pub(crate) place: Place,
     keys: &'static [Key],
-    /// What messages call it: `[topology.access]`.
+    /// Its name in messages: `[topology.access]`.
     pub(crate) title: String,
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a table, reporting keys that are not declared; `None` if the node is none.
+    /// Opens a table, and reports undeclared keys; `None` if the node is not a table.
     pub(crate) fn open(
         ctx: &'a Context<'a>,
         node: &'a Node,
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         Reader::open_with(ctx, node, keys, &[], title)
     }
 
-    /// The same for a table that has declared parameters beside its keys.
+    /// The same for a table that has declared parameters besides its keys.
     pub(crate) fn open_with(
         ctx: &'a Context<'a>,
         node: &'a Node,
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     fn form(&self, key: &str) -> Form {
         keys::declared(self.keys, key).form
     }
-    /// The value of a key without which the table makes no sense.
+    /// The value of a required key.
     pub(crate) fn need(&self, key: &str) -> Option<&'a Node> {
         let node = self.get(key);
         if node.is_none() {
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
         text(self.ctx, self.get(key)?, key)
     }
-    /// A name: not empty, not endless, without control characters.
+    /// A name: not empty, not too long, without control characters.
     pub(crate) fn name(&self, key: &str) -> Option<&'a str> {
         let node = self.get(key)?;
         let name = text(self.ctx, node, key)?;
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         }
         good.then_some(name)
     }
-    /// One of the declared words; the error suggests the near one.
+    /// One of the declared words; the error suggests a similar one.
     pub(crate) fn word(&self, key: &str) -> Option<&'static str> {
         let node = self.get(key)?;
         let Form::Words(words) = self.form(key) else { panic!("`{key}` is not declared as a word") };
@@ -264,7 +264,7 @@ pub(crate) fn quantity_of<T>(
     }
 }
 
-/// A text cut to what fits in a message.
+/// A text, shortened for a message.
 pub(crate) fn short(text: &str) -> String {
     if text.chars().count() <= 60 { text.to_string() } else { text.chars().take(57).chain("...".chars()).collect() }
 }

@@ -13,7 +13,7 @@ pub(crate) fn old_channel_param(kind: &str, param: &str) -> Option<&'static str>
     CHANNEL_PARAMS.iter().find(|(k, _, new)| *k == kind && *new == param).map(|(_, old, _)| *old)
 }
 
-/// What to do if a table has the old and the new name.
+/// The action if a table has the old and the new name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Both {
     /// Report an error: the table comes from one file.
@@ -108,7 +108,7 @@ impl Update<'_> {
     }
 }
 
-/// How a message names the entry of a list: by its name or kind, else by its number.
+/// An entry of a list in a message: its name or kind, otherwise its number.
 fn label(node: &Node, i: usize) -> String {
     let Data::Table(table) = &node.data else { return i.to_string() };
     table.text("name").or_else(|| table.text("kind")).map_or_else(|| i.to_string(), str::to_string)

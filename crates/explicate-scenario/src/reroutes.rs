@@ -1,4 +1,4 @@
-//! `[[reroute]]`: from a time on, routes leave some links out, as if a routing protocol had withdrawn them.
+//! `[[reroute]]`: from a time on, routes do not use some links, as if a routing protocol had withdrawn them.
 
 use explicate_core::units::Time;
 
@@ -24,7 +24,7 @@ pub(crate) fn read(root: &Reader<'_>, graph: &Graph) -> Vec<Reroute> {
     };
     if nodes.len() > limits::REROUTES {
         let place = root.get("reroute").map_or(Place::START, |n| n.place);
-        ctx.error(place, format!("{} changes of routes are too many; {} is the most", nodes.len(), limits::REROUTES));
+        ctx.error(place, format!("{} changes of routes are too many; the maximum is {}", nodes.len(), limits::REROUTES));
         return Vec::new();
     }
     let mut reroutes: Vec<Reroute> = Vec::new();

@@ -28,7 +28,7 @@ use crate::routing::Routes;
 use crate::topology::{self, Graph};
 
 const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
-/// Packet length of links that nothing crosses, bytes.
+/// Packet length of links without traffic, bytes.
 const IDLE_PACKET: f64 = 1500.0;
 
 /// Resolves a document; `None` if the context has problems.
@@ -143,7 +143,7 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
     groups
 }
 
-/// The number of flows of a group: of arrivals, enough that a run has no more but by a chance of one in 10^9.
+/// The number of flows of a group: with arrivals, the number that a run exceeds with a probability of 10^-9.
 fn count(ctx: &Context<'_>, group: &Group, duration: Time) -> u32 {
     match (group.count, &group.start) {
         (Some(count), _) => count,
@@ -266,7 +266,7 @@ fn bridges(ctx: &Context<'_>, graph: &Graph) {
     }
 }
 
-/// Links and media with everything but their queues, which wait for the flows' round-trip times.
+/// Links and media except for their queues, which depend on the flows' round-trip times.
 fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
     let present = controllers(groups);
     let routers = |router: &Option<Router>, node: usize| -> Vec<RouterSpec> {
@@ -279,7 +279,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             }
         }
     };
-    // What has a port: a link, or an interface to a medium.
+    // The owner of a port: a link, or an interface to a medium.
     let link = |name: String, (from, to): (usize, usize), delay: Time, props: &Props, rate: Rate| {
         let channels = props.channel.iter().flatten();
         let written_classes = || props.classes.iter().flatten();
@@ -287,7 +287,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             let written = class.router.clone().or_else(|| props.router.clone());
             let mut routers = routers(&written, from);
             if let None | Some(Router::Auto) = written {
-                // Those that answer what the class holds.
+                // Those that answer packets of the class.
                 let apart = written_classes().any(|c| c.matches == Match::Explicit);
                 routers.retain(|r| (r.protocol.congestion_header() && apart) == (class.matches == Match::Explicit));
             }
@@ -394,7 +394,7 @@ fn fill_queues(ctx: &Context<'_>, graph: &Graph, scenario: &mut Scenario, crossi
     }
 }
 
-/// Fills in the queues of a port; `auto` is what "auto" means, and `None` is unlimited.
+/// Sets the queues of a port; `auto` is the meaning of "auto", and `None` is unlimited.
 fn fill(
     ctx: &Context<'_>,
     reported: &mut BTreeSet<Place>,

@@ -1,7 +1,7 @@
 //! Static shortest paths: least delay, then fewest hops, then the lowest link index.
 //!
-//! Nodes with one neighbour hang on it as leaves and cost nothing; one tree is kept per source among the others, made
-//! when first asked for. A dumbbell of any width has two such nodes.
+//! Nodes with a single neighbour are leaves of it and cost nothing. One tree is stored per source among the others,
+//! and is computed when first needed. A dumbbell of any width has two such nodes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,10 +9,10 @@ use std::collections::BinaryHeap;
 use crate::model::{Link, Reroute};
 
 const NONE: u32 = u32::MAX;
-/// Most entries of all trees together; beyond it old trees are dropped and made again when asked for.
+/// Maximum number of entries of all trees together; beyond it old trees are dropped and computed again when needed.
 const MOST_ENTRIES: usize = 1 << 26;
 
-/// Answers which links lead from a node to another.
+/// Finds the links from one node to another.
 pub struct Routes {
     /// Outgoing links of all nodes, grouped by node, and where each group starts.
     outgoing: Vec<u32>,
@@ -32,7 +32,7 @@ struct Edge {
     delay: u64,
 }
 
-/// The delay of a link that no route takes.
+/// The delay of a link that no route uses.
 const WITHDRAWN: u64 = u64::MAX;
 
 impl Edge {
@@ -41,12 +41,12 @@ impl Edge {
     }
 }
 
-/// Where a node stands.
+/// The position of a node.
 #[derive(Clone, Copy)]
 enum Place {
-    /// Among the core nodes, by this number.
+    /// A core node, with this number.
     Core(u32),
-    /// On this core node, by these links up and down (or none).
+    /// A leaf of this core node, over these links in both directions (or none).
     Leaf { parent: u32, up: u32, down: u32 },
 }
 
@@ -86,7 +86,7 @@ impl Routes {
         Routes { outgoing, starts, links, nodes, core, trees: (0..core).map(|_| None).collect(), entries: 0 }
     }
 
-    /// The links from one node to another in order, empty if they are the same; `None` if no links lead there.
+    /// The links from one node to another in order, empty if they are the same; `None` if there is no route.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Vec<u32>> {
         if from == to {
             return Some(Vec::new());

@@ -13,7 +13,7 @@ use crate::renamed;
 
 const NUMBER: &str = r"^\s*\+?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*";
 
-/// The schema. It knows the shape, the words and the names; what needs two keys at once (a range, a route) is found by
+/// The schema. It covers shape, words and names; conditions that involve two keys (a range, a route) are checked by
 /// parsing only.
 pub fn schema() -> Value {
     let mut root = table(ROOT);
@@ -62,7 +62,7 @@ fn table(keys: &[Key]) -> Value {
             properties.insert(key.old_name.to_string(), deprecated(&value, key.name));
         }
         properties.insert(key.name.to_string(), value);
-        // A key without default is required, but for the ends of links and flows, which another key may give.
+        // A key without default is required, except the ends of links and flows, which another key may give.
         if key.default.is_empty() && !optional(key, keys) {
             required.push(key.name);
         }
@@ -74,7 +74,7 @@ fn table(keys: &[Key]) -> Value {
     value
 }
 
-/// The old name of a key, which takes the same.
+/// The old name of a key, with the same form.
 fn deprecated(value: &Value, name: &str) -> Value {
     let mut value = value.clone();
     value["deprecated"] = json!(true);
@@ -82,7 +82,7 @@ fn deprecated(value: &Value, name: &str) -> Value {
     value
 }
 
-/// Keys without default that other forms of the same table do without.
+/// Keys without default that are not required in other forms of the same table.
 fn optional(key: &Key, keys: &[Key]) -> bool {
     matches!(key.name, "from" | "to") && keys.iter().any(|k| k.name == "name")
 }
@@ -132,7 +132,7 @@ fn medium() -> Value {
     json!({ "anyOf": MEDIA.iter().enumerate().map(kind).collect::<Vec<_>>() })
 }
 
-/// A word, a registered name, or a table of which `kind` says the name.
+/// A word, a registered name, or a table whose `kind` is the name.
 fn named<'a>(words: &[&str], kinds: impl Iterator<Item = (&'a str, &'a str, &'a [Param])>, needs_kind: bool) -> Value {
     let mut names: Vec<String> = words.iter().map(|w| w.to_string()).collect();
     let mut tables = Vec::new();
@@ -210,8 +210,8 @@ fn protocol() -> Value {
     json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": format!("^({laws})/({repairs})$") }] })
 }
 
-/// Parameters of any law, any recovery and the flow: which belong together is found by parsing. Two laws may give a name
-/// different meanings, so a name that several declare takes what any of them takes.
+/// Parameters of any protocol, any recovery and the flow; parsing checks which belong together. Two protocols may
+/// give a name different meanings, so a name that several declare accepts the values of any of them.
 fn flow_params() -> Value {
     let laws = protocols().flat_map(|p| p.params());
     let repairs = RECOVERIES.iter().flat_map(|r| r.params());

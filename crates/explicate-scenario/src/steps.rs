@@ -1,4 +1,4 @@
-//! Rates over time: lists of steps, each with the time from which it holds.
+//! Rates over time: lists of steps, each with its start time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::reader::{Context, Reader, quantity_of};
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Belief {
     Rate(Rate),
-    /// Of the link's rate.
+    /// A factor of the link's rate.
     Factor(f64),
 }
 

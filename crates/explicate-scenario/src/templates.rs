@@ -2,13 +2,13 @@
 
 /// A scenario to start from.
 pub struct Template {
-    /// What `explicate new` calls it.
+    /// Its name for `explicate new`.
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
     /// The file.
     pub text: &'static str,
-    /// Another file that it needs beside it: name and contents.
+    /// An additional file that it needs: name and contents.
     pub companion: Option<(&'static str, &'static str)>,
 }
 

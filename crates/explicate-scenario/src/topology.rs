@@ -1,4 +1,4 @@
-//! Nodes and links as written: a generator's, one's own, and refinements of named links.
+//! Nodes and links as written: generated ones, custom ones, and settings for named links.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,7 +20,7 @@ pub(crate) struct Draft {
     pub(crate) delay: Time,
     /// Index in [`Graph::props`].
     pub(crate) props: usize,
-    /// The medium that it goes over, and the stations there.
+    /// The medium that it uses, and its stations there.
     pub(crate) over: Option<(usize, usize, usize)>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<String>,
     /// Whether a node's own ports are a host's.
     pub(crate) host: Vec<bool>,
-    /// Nodes that do not count TTLs down.
+    /// Nodes that do not decrement TTLs.
     pub(crate) bridges: BTreeSet<usize>,
     pub(crate) links: Vec<Draft>,
     pub(crate) props: Vec<Shared>,

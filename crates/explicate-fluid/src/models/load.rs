@@ -1,5 +1,5 @@
-//! The load factor of VCP's routers (paper K equation 1), of a fluid: arrivals of an interval plus a part of the queue,
-//! over the bytes that could have been sent.
+//! The load factor of VCP's routers (paper K equation 1) for a fluid: arrivals of an interval plus a part of the
+//! queue, divided by the bytes that could have been sent.
 //!
 //! rho = (lambda + kappa_q q) / (gamma_l C t_rho)
 
@@ -36,7 +36,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The first interval lasts 0.5..1.5 t_rho, as `rng` says: as long as that of the packet simulator.
+    /// The first interval lasts 0.5..1.5 t_rho, drawn from `rng`: the same length as in the packet simulator.
     pub(super) fn new(values: &Values, params: &[Param], capacity: f64, rng: &mut Rng) -> Load {
         let get = |name| values.get(params, name);
         Load {

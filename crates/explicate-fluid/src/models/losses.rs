@@ -1,23 +1,23 @@
-//! How often flows of a class react to losses or marks.
+//! Reactions of a class's flows to losses or marks.
 //!
-//! A flow reacts once per round trip however many of its packets are lost in it. Queues spread losses evenly: RED by counting
-//! packets since the last one, a full queue because it is full for all flows. So losses are taken to hit flows that have not
-//! reacted within a round trip, while there are any: few losses count each, as in Misra, Gong, Towsley, SIGCOMM 2000, equation
-//! 1, and many count once.
+//! A flow reacts once per round trip, however many of its packets are lost in it. Queues spread losses evenly: RED by
+//! counting packets since the last drop, a full queue because it is full for all flows. So losses are assumed to hit
+//! flows that have not reacted within a round trip, while there are any: few losses count each, as in Misra, Gong,
+//! Towsley, SIGCOMM 2000, equation 1, and many count once.
 
 /// Counts the reactions of the last round trip.
 #[derive(Default)]
 pub(super) struct Losses {
-    /// Reactions per flow in the present slot, which is a round trip long, and in the one before.
+    /// Reactions per flow in the present slot, which is one round trip long, and in the one before.
     present: f64,
     before: f64,
-    /// The share of the present slot that is over.
+    /// The elapsed share of the present slot.
     passed: f64,
 }
 
 impl Losses {
-    /// A step of `dt` in which `lost` packets per flow were found lost or marked; `rtt` is the round trip. Returns how many
-    /// times a flow reacts to them, on average.
+    /// A step of `dt` in which `lost` packets per flow were detected as lost or marked; `rtt` is the round-trip time.
+    /// Returns the mean number of reactions per flow.
     pub(super) fn events(&mut self, lost: f64, dt: f64, rtt: f64) -> f64 {
         self.passed += dt / rtt;
         if self.passed >= 1.0 {

@@ -13,11 +13,11 @@
 //! | e | `losses.events` | reactions per flow in the step (`losses.rs`) |
 //! | kappa | `SPREAD` | E\[W^2\]/E\[W\]^2 of the flows |
 //!
-//! Losses hit large windows more often: what they take is half of E\[W^2\]/E\[W\]. With losses at random the windows of a
-//! class are spread so that kappa = 2/1.3098^2 (Ott, Kemperman, Mathis, "The stationary behavior of ideal TCP congestion
-//! avoidance", 1996: the mean window is 1.3098/sqrt(p)); Misra et al. take 1.
+//! Losses hit large windows more often: on average a loss removes half of E\[W^2\]/E\[W\]. With random losses the
+//! windows of a class are spread so that kappa = 2/1.3098^2 (Ott, Kemperman, Mathis, "The stationary behavior of
+//! ideal TCP congestion avoidance", 1996: the mean window is 1.3098/sqrt(p)); Misra et al. take 1.
 //!
-//! Left out: timeouts, so that many losses in a window of few packets cost too little.
+//! Not modelled: timeouts, so the cost of many losses in a small window is too low.
 
 use explicate_core::api::{Probe, Protocol};
 use explicate_core::params::Values;
@@ -71,7 +71,7 @@ impl Law for RenoLaw {
     fn window(&self) -> f64 {
         self.window
     }
-    /// The first tag are packets that a queue marked: none yet.
+    /// The first tag is the number of packets that a queue marked: none yet.
     fn tags(&self, _packets: f64) -> [f64; 2] {
         [0.0; 2]
     }

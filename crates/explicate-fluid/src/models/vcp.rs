@@ -1,17 +1,16 @@
 //! VCP (paper K section III): a link signals its load region once per t_rho, and windows increase multiplicatively or
 //! additively, or are cut and then frozen.
-//!
-//! dW = a (l xi_s + h alpha_s/W);  W <- beta W, once, when the code of overload comes back
+//! dW = a (l xi_s + h alpha_s/W);  W <- beta W, once, when a code of overload returns
 //!
 //! | symbol | field | meaning |
 //! | --- | --- | --- |
-//! | | tag 0, tag 1 | bytes that carry the code of low load, and of overload; the rest says high load |
+//! | | tag 0, tag 1 | bytes with the code of low load, and of overload; the rest has the code of high load |
 //! | a, l, h | | packets acknowledged per flow, and the shares with each code |
 //! | xi_s, alpha_s | `xi_s`, `alpha_s` | equations 6 and 5 for the class's round trip |
-//! | NONE, FREEZE, PROBE | `Mode` | after a cut codes of overload mean nothing for t_rho, then for a round trip to add |
+//! | NONE, FREEZE, PROBE | `Mode` | after a cut, codes of overload are ignored for t_rho, then for one round trip they mean to add |
 //!
-//! A class cuts all its windows at once: its flows see the same code within a round trip. Left out: timeouts, and that
-//! windows of few packets receive codes only occasionally.
+//! A class cuts all its windows at once: its flows receive the same code within a round trip. Not modelled: timeouts,
+//! and windows of few packets, which receive codes only occasionally.
 
 use explicate_core::api::{Probe, Protocol};
 use explicate_core::params::{Param, Values};
@@ -38,7 +37,7 @@ impl Model for Vcp {
         let params = protocols::vcp::Vcp::ROUTER_PARAMS;
         Some(Box::new(VcpRouter(Load::new(init.values, params, init.capacity, &mut init.rng.clone()))))
     }
-    /// Where bursts fall in intervals decides when overload is seen.
+    /// The position of bursts in intervals determines when overload is detected.
     fn steps(&self) -> f64 {
         100.0
     }
@@ -47,7 +46,7 @@ impl Model for Vcp {
     }
 }
 
-/// Where flows stand after a cut.
+/// State of the flows after a cut.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     None,
@@ -69,7 +68,7 @@ pub(super) struct VcpLaw {
     pace_below: f64,
     xi_s: f64,
     alpha_s: f64,
-    /// The scales follow the round trip once in one.
+    /// The scales are updated once per round trip.
     scale_at: f64,
     mode: Mode,
     until: f64,
@@ -111,7 +110,7 @@ impl VcpLaw {
     }
 }
 
-/// How the author's code scales the additive increase: quadratic, below 20 and above 500 ms linear.
+/// The author's scaling of the additive increase: quadratic, linear below 20 and above 500 ms.
 fn by_t_d(x: f64) -> f64 {
     if x <= 0.2 {
         0.2 * x
@@ -164,7 +163,7 @@ impl Law for VcpLaw {
     }
 }
 
-/// Raises the codes of what leaves.
+/// Raises the codes of departing fluid.
 pub(super) fn raise(parcel: &mut Parcel, region: Region) {
     match region {
         Region::Low => {}

@@ -1,10 +1,10 @@
-//! BISE for VCP (paper K section IV-A): at low load a router lets the share r of the packets say so, the rest says high
-//! load. Senders are VCP's ([`super::vcp`]).
+//! BISE for VCP (paper K section IV-A): at low load a router leaves the code of low load on a share r of the packets
+//! and writes that of high load into the rest. Senders are VCP's ([`super::vcp`]).
 //!
 //! r = k (rho_inf - rho) / (epsilon rho), within 0..1  (equations 7 and 11)
 //!
-//! Of several routers at low load the least share counts. With codes that are drawn (`spread = false`, the default) packets
-//! lose a part of it where several shares are much alike: that is left out.
+//! Of several routers at low load the least share counts. With drawn codes (`spread = false`, the default) packets
+//! lose a part of it where several shares are similar: this is not modelled.
 
 use explicate_core::api::{Probe, Protocol};
 use explicate_core::params::Values;
@@ -38,7 +38,7 @@ impl Model for VcpBise {
             share: 1.0,
         }))
     }
-    /// Where bursts fall in intervals decides when overload is seen.
+    /// The position of bursts in intervals determines when overload is detected.
     fn steps(&self) -> f64 {
         100.0
     }

@@ -5,9 +5,9 @@
 //!
 //! F = alpha (C - y) - beta Q/d,  h = max(0, gamma y - |F|),  Cp = (h + F+)/Sum X,  Cn = (h + F-)/y d
 //!
-//! Fluid with the sum x of inter-packet times and b bytes that leaves asks for Delta and is offered Cp x - Cn b, out of two
-//! pools that empty over the interval; what asks for less gives back by the rule of the pools, as packets do. The window of
-//! each flow follows what comes back: dW = RTT/s Sum Delta.
+//! Departing fluid of b bytes with the sum x of inter-packet times requests Delta and is offered Cp x - Cn b, from
+//! two pools that empty over the interval. Fluid that requests less returns the rest by the rule of the pools, as
+//! packets do. The window of each flow follows the feedback: dW = RTT/s Sum Delta.
 //!
 //! | symbol | field | meaning |
 //! | --- | --- | --- |
@@ -17,7 +17,7 @@
 //! | Cp, Cn, pools | `cp`, `cn`, `res_pos`, `res_neg` | as in the protocol's page |
 //! | Q | `queue` | smallest queue of an interval of the queue timer, bytes |
 //!
-//! Left out: aging of windows that are not used, rounding of feedback, timeouts.
+//! Not modelled: aging of unused windows, rounding of feedback, timeouts.
 
 use explicate_core::api::{Probe, Protocol};
 use explicate_core::params::Values;
@@ -62,7 +62,7 @@ struct XcpLaw {
     /// Bytes/s.
     desired: f64,
     rtt: f64,
-    /// What a loss leaves of the window.
+    /// Factor by which a loss multiplies the window.
     keeps: f64,
     losses: Losses,
 }
@@ -96,7 +96,7 @@ struct XcpRouter {
     allowed_queue: f64,
     target_queue: f64,
     queue_weight: f64,
-    /// The rule of the pools is that of the paper, not of the draft.
+    /// The rule of the pools is the paper's, not the draft's.
     paper: bool,
     input_bytes: f64,
     sum_x: f64,

@@ -1,4 +1,4 @@
-//! The facts that callbacks are given, as Python objects: times in seconds, rates as the core has them.
+//! The arguments of callbacks as Python objects: times in seconds, rates in the units of the core.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub(crate) struct Header {
 
 #[pymethods]
 impl Header {
-    /// There is one.
+    /// Whether there is one.
     #[getter]
     fn is_present(&self) -> bool {
         self.header.is_present()
@@ -72,14 +72,14 @@ impl Header {
     fn set_delta_throughput(&mut self, bytes_per_s: i32) {
         self.header.set_delta_throughput(bytes_per_s);
     }
-    /// The bytes of a header of a protocol's own; None if it has another format.
+    /// The bytes of a protocol's own header; None if the header has another format.
     fn read(&self, format: u8) -> PyResult<Option<Cow<'_, [u8]>>> {
         Ok(self.header.body(own(format)?).map(|body| Cow::from(&body[..])))
     }
-    /// Writes a header of a protocol's own, filled up with zeros, where there is a congestion header.
+    /// Writes a protocol's own header, padded with zeros, if there is a congestion header.
     fn write(&mut self, format: u8, data: &[u8]) -> PyResult<()> {
         if data.len() > BODY_LEN {
-            let message = format!("a header has {BODY_LEN} bytes of its own at most, not {}", data.len());
+            let message = format!("a protocol's own header has at most {BODY_LEN} bytes, not {}", data.len());
             return Err(PyValueError::new_err(message));
         }
         if let Some(body) = self.header.body_mut(own(format)?) {
@@ -90,7 +90,7 @@ impl Header {
     }
 }
 
-/// A format that may be a protocol's own.
+/// Checks that a protocol's own header may have this format.
 fn own(format: u8) -> PyResult<u8> {
     if (4..=15).contains(&format) {
         return Ok(format);
@@ -98,7 +98,7 @@ fn own(format: u8) -> PyResult<u8> {
     Err(PyValueError::new_err(format!("the format of a protocol's own header is 4 to 15, not {format}")))
 }
 
-/// A packet, while a callback has it.
+/// A packet during a callback.
 #[pyclass(module = "explicate", name = "Packet")]
 pub(crate) struct PyPacket {
     ip_len: u16,
@@ -113,7 +113,7 @@ impl PyPacket {
         let header = Py::new(py, Header { header: packet.congestion })?;
         Py::new(py, PyPacket { ip_len: packet.ip_len, tos: packet.tos, transport: packet.transport, header })
     }
-    /// What a callback has written into the copy.
+    /// The callback's changes to the copy.
     pub(super) fn write_back(this: &Py<PyPacket>, py: Python<'_>, packet: &mut Packet) {
         let copy = this.borrow(py);
         packet.tos = copy.tos;
@@ -248,7 +248,7 @@ impl PySent {
     }
 }
 
-/// What a controller sees of its port.
+/// A port as its controller sees it.
 #[pyclass(module = "explicate", name = "PortView", frozen, get_all)]
 pub(crate) struct PyPortView {
     capacity: f64,

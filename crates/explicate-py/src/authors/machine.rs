@@ -1,4 +1,4 @@
-//! Calls into a Python object that plays a part of a protocol, and what becomes of its exceptions.
+//! Calls into a Python object that implements a part of a protocol, and the handling of its exceptions.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 
 use super::facts::seconds;
 
-/// An exception on its way out of the simulator: callbacks return no error, so a run is unwound.
+/// An exception that leaves the simulator: callbacks return no error, so the run is unwound.
 struct Raised(PyErr);
 
-/// Calls `run`; an exception that a callback raised is the error.
+/// Calls `run`; returns an exception that a callback raised as the error.
 pub(crate) fn catching<T>(run: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|thrown: Box<dyn Any + Send>| match thrown.downcast::<Raised>() {
         Ok(raised) => raised.0,
@@ -33,7 +33,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// An object of `class`, made by `make`.
+    /// Creates an object of `class` by `make`.
     pub(super) fn new(
         py: Python<'_>,
         class: &Py<PyAny>,
@@ -50,12 +50,12 @@ impl Machine {
     fn fail(&self, py: Python<'_>, error: PyErr, callback: &str) -> ! {
         let at = seconds(self.now);
         let note = format!("in {}.{callback}, at {at} s of simulated time", self.class);
-        // A note that cannot be added is no reason to lose the exception.
+        // If the note cannot be added, the exception is still raised.
         let _ = error.value(py).call_method1("add_note", (note,));
         resume_unwind(Box::new(Raised(error)))
     }
 
-    /// Notes the time of a call.
+    /// Records the time of a call.
     pub(super) fn at(&mut self, now: Time) -> &Machine {
         self.now = now;
         self
@@ -79,7 +79,7 @@ impl Machine {
     }
 }
 
-/// What `probe` is given: it is called with a variable's name and value.
+/// The argument of `probe`: a function of a variable's name and value.
 #[pyclass]
 #[derive(Default)]
 struct Put(Vec<(String, f64)>);
@@ -91,7 +91,7 @@ impl Put {
     }
 }
 
-/// A text for as long as the process lives; equal ones are kept once.
+/// A text that lives as long as the process; equal ones are stored once.
 pub(super) fn interned(text: &str) -> &'static str {
     static KEPT: Mutex<Option<HashMap<String, &'static str>>> = Mutex::new(None);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ pub(super) fn interned(text: &str) -> &'static str {
     leaked
 }
 
-/// Whether `class` has a method of its own in place of that of `base`.
+/// Whether `class` overrides a method of `base`.
 pub(super) fn overrides(py: Python<'_>, class: &Py<PyAny>, base: &Py<PyAny>, method: &str) -> PyResult<bool> {
     let class = class.bind(py);
     let own = class.getattr(method).map_err(|_| {

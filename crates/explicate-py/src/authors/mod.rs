@@ -20,10 +20,10 @@ use self::parts::{ReceiverClass, RouterClass, SenderClass};
 pub(crate) use self::values::Declared;
 use self::values::declared;
 
-/// A part's class with the base class that it may leave as it is.
+/// The class of a part, and the base class whose methods it may keep.
 pub(crate) type Class = (Py<PyAny>, Py<PyAny>);
 
-/// What Python registers.
+/// The protocol that Python registers.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Description {
@@ -42,7 +42,7 @@ pub(crate) struct Description {
     replace: bool,
 }
 
-/// Registers a protocol; the error says what is wrong with it.
+/// Registers a protocol; the error states the reason for a rejection.
 pub(crate) fn register(py: Python<'_>, given: Description) -> PyResult<()> {
     let (params, router_params) = (declared(given.params)?, declared(given.router_params)?);
     let unknown = |name: &str| PyValueError::new_err(format!("`controller`: no protocol is called `{name}`"));

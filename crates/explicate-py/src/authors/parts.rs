@@ -26,7 +26,7 @@ pub(super) struct SenderClass {
     calls: SenderCalls,
 }
 
-/// Callbacks that are worth a call.
+/// Callbacks that are overridden and therefore called.
 #[derive(Clone, Copy)]
 struct SenderCalls {
     on_start: bool,
@@ -138,7 +138,7 @@ fn next_timer(object: &Bound<'_, PyAny>) -> PyResult<Time> {
     time(object.call_method0("next_timer")?.extract()?)
 }
 
-/// A timer that has expired moves on, or it would expire for ever.
+/// A timer that has expired must advance, or it would expire forever.
 fn later(now: Time, next: Time) -> PyResult<()> {
     if next > now {
         return Ok(());
@@ -258,12 +258,12 @@ impl RouterClass {
 struct PyRouter {
     machine: Machine,
     calls: RouterCalls,
-    /// Its timer, which changes when it expires only.
+    /// Its timer, which changes only when it expires.
     next: Time,
 }
 
 impl PyRouter {
-    /// What the object says of its timer.
+    /// The result of the object's `next_timer`.
     fn asked(&self) -> Time {
         if self.calls.timer { self.machine.with("next_timer", |_, object| next_timer(object)) } else { Time::NEVER }
     }

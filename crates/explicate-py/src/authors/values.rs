@@ -15,7 +15,7 @@ pub(crate) struct Declared {
     name: String,
     /// The name of a unit.
     unit: String,
-    /// What a choice is between; otherwise empty.
+    /// The words of a choice; otherwise empty.
     words: Vec<String>,
     default: f64,
     min: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Declared {
     doc: String,
 }
 
-/// Parameters for as long as the process lives.
+/// Parameters that live as long as the process.
 pub(super) fn declared(given: Vec<Declared>) -> PyResult<&'static [Param]> {
     let mut params: Vec<Param> = Vec::new();
     for one in given {
