@@ -1,8 +1,14 @@
-//! The promises of what a gateway reads: datagrams of peers with their parity, prefaces of streams, packets of the site.
+//! The promises of what a gateway reads: datagrams of peers with their parity, prefaces of streams, packets of the site, texts.
 
+use explicate_net::gateway::capacity::Source;
+use explicate_net::gateway::config::Config;
+use explicate_net::gateway::identity::PublicKey;
 use explicate_net::gateway::parity::{Parity, Repair};
 use explicate_net::gateway::preface::{self, Preface};
-use explicate_net::gateway::{plain, shim};
+use explicate_net::gateway::{plain, shim, status};
+use serde_json::Value;
+
+use crate::targets::{fold, sentence};
 
 /// Longest datagram: what an interface carries.
 const LONGEST: usize = 1500;
@@ -37,4 +43,44 @@ pub(crate) fn gateway(bytes: &[u8]) -> u64 {
         }
     }
     shape
+}
+
+/// Whatever the text, each reader of a gateway's texts answers: the configuration, a peer's public line, what a source of the
+/// capacity says, and a report of the state. Errors are short sentences, rates those of lines.
+pub(crate) fn gateway_texts(bytes: &[u8]) -> u64 {
+    let text = String::from_utf8_lossy(bytes);
+    let mut shape = match Config::parse(&text) {
+        Ok(config) => {
+            assert!(config.peers.iter().all(|peer| peer.public_key().is_some() && !peer.networks.is_empty()));
+            assert!(config.wan.law().is_some(), "every protocol that is accepted has a law");
+            assert!(config.fixed_changes(&config).is_empty());
+            5 + config.peers.len() as u64
+        }
+        Err(message) => sentence(&message),
+    };
+    if let Some(key) = PublicKey::parse(&text) {
+        assert_eq!(PublicKey::parse(&key.line()), Some(key));
+        shape += 1;
+    }
+    for source in sources() {
+        match source.rate_in(&text) {
+            Ok(rate) => {
+                assert!((8_000..=100_000_000_000).contains(&rate.0), "{rate:?} is no rate of a line");
+                shape = fold(shape, b"rate");
+            }
+            Err(message) => shape = fold(shape, &sentence(&message).to_be_bytes()),
+        }
+    }
+    if let Ok(report) = serde_json::from_str::<Value>(&text) {
+        assert!(!status::why(&report, &report).is_empty() && !status::table(&report).is_empty());
+        shape = fold(shape, &[report.is_object() as u8]);
+    }
+    shape
+}
+
+/// A source that gives lines, and one that gives JSON.
+fn sources() -> [Source; 2] {
+    let floor = "floor = \"1Mbit/s\"\n";
+    let of = |more: &str| toml::from_str(&format!("{floor}{more}")).expect("a source");
+    [of("file = \"rate\"\nunit = 1000.0"), of("url = \"http://192.0.2.1/\"\npointer = \"/up/rate\"\nunit = 1000.0")]
 }

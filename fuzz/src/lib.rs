@@ -58,6 +58,12 @@ pub const TARGETS: &[Target] = &[
         text: false,
         run: gateway::gateway,
     },
+    Target {
+        name: "gateway-texts",
+        summary: "a gateway's texts: its configuration, public lines, answers of a source of the capacity, reports",
+        text: true,
+        run: gateway::gateway_texts,
+    },
     Target { name: "trace", summary: "files of recorded capacity", text: true, run: targets::trace },
 ];
 

@@ -10,7 +10,7 @@ use explicate_scenario::model::Scenario;
 use explicate_scenario::problem::Problems;
 
 /// FNV-1a.
-fn fold(hash: u64, bytes: &[u8]) -> u64 {
+pub(crate) fn fold(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash ^ 0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
@@ -118,6 +118,17 @@ fn messages(problems: &Problems) -> u64 {
         signature ^= ours.into_iter().flatten().fold(3, |h, part| fold(h, &without_numbers(part)));
     }
     signature
+}
+
+/// The signature of a message of a parser, which is not empty and not long: its last line, as excerpts stand before it.
+pub(crate) fn sentence(message: &str) -> u64 {
+    assert!(!message.is_empty() && message.len() < 40_000, "a message of {} bytes", message.len());
+    fold(
+        7,
+        &without_numbers(
+            message.lines().last().and_then(|line| line.split(['`', '"', '\'']).next()).unwrap_or_default(),
+        ),
+    )
 }
 
 fn without_numbers(text: &str) -> Vec<u8> {

@@ -87,16 +87,26 @@ impl Source {
         Ok(())
     }
     fn read(&self) -> std::result::Result<Rate, String> {
+        self.rate_in(&self.answer()?)
+    }
+    /// What the file, the command or the server says now.
+    fn answer(&self) -> std::result::Result<String, String> {
         if let Some(file) = &self.file {
             let mut text = String::new();
-            fs::File::open(file).and_then(|f| f.take(LONGEST).read_to_string(&mut text)).map_err(|e| e.to_string())?;
-            return self.rate(&text);
+            let read = fs::File::open(file).and_then(|f| f.take(LONGEST).read_to_string(&mut text));
+            return read.map(|_| text).map_err(|e| e.to_string());
         }
-        if let Some(command) = &self.command {
-            return self.rate(&run(command)?);
+        match &self.command {
+            Some(command) => run(command),
+            None => get(self.url.as_deref().unwrap_or("")).map_err(|e| e.to_string()),
         }
-        let body = get(self.url.as_deref().unwrap_or("")).map_err(|e| e.to_string())?;
-        let value: Value = serde_json::from_str(&body).map_err(|e| format!("no JSON: {e}"))?;
+    }
+    /// The rate in an answer of this source: JSON from a server, else a line.
+    pub fn rate_in(&self, answer: &str) -> std::result::Result<Rate, String> {
+        if self.url.is_none() {
+            return self.rate(answer);
+        }
+        let value: Value = serde_json::from_str(answer).map_err(|e| format!("no JSON: {e}"))?;
         match value.pointer(&self.pointer) {
             Some(Value::Number(number)) => self.rate(&number.to_string()),
             Some(Value::String(text)) => self.rate(text),
