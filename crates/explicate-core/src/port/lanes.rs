@@ -22,13 +22,29 @@ use crate::wire::{Ecn, Packet};
 /// Bytes per round that the class of least weight is credited.
 const QUANTUM: f64 = 1500.0;
 
+/// Bytes and packets in a queue, without the packet in service.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Backlog {
+    pub(super) bytes: u64,
+    pub(super) packets: u32,
+}
+
+impl Backlog {
+    fn add(&mut self, bytes: u16) {
+        self.bytes += bytes as u64;
+        self.packets += 1;
+    }
+    fn remove(&mut self, bytes: u16) {
+        self.bytes -= bytes as u64;
+        self.packets -= 1;
+    }
+}
+
 /// A class and its queue.
 pub(super) struct Lane {
     pub(super) gate: Gate,
     queue: Box<dyn ActiveQueue>,
-    /// Bytes and packets in its queue.
-    bytes: u64,
-    packets: u32,
+    backlog: Backlog,
     /// A discipline limits its queue.
     limited: bool,
     /// Its share of the line, and the capacity for its controller and discipline.
@@ -68,8 +84,9 @@ pub(super) struct Lanes {
     pub(super) pulled: bool,
     /// Packets dropped by a queue and not reported yet.
     gone: Gone,
-    /// The backlog in the statistics.
-    counted: (u64, u32),
+    /// The backlog of all lanes, and the one in the statistics.
+    pub(super) waiting: Backlog,
+    counted: Backlog,
     /// When a driver will call again, see [`Port::next_event`].
     pending: Time,
     /// Moves the weights, unless they are fixed.
@@ -92,8 +109,7 @@ impl Lanes {
             Lane {
                 gate: Gate::new(qdisc, class.router),
                 queue,
-                bytes: 0,
-                packets: 0,
+                backlog: Backlog::default(),
                 limited,
                 share: weight / sum,
                 counts_on: weight / sum,
@@ -110,7 +126,8 @@ impl Lanes {
             sent: VecDeque::new(),
             pulled: false,
             gone: Gone::new(),
-            counted: (0, 0),
+            waiting: Backlog::default(),
+            counted: Backlog::default(),
             pending: Time::NEVER,
             balance: None,
             division: None,
@@ -148,26 +165,32 @@ impl Lanes {
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
         // While packets wait for a shared line, the line is busy, perhaps with a packet of the other port.
-        let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
-        let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
+        let busy = self.serving.is_some() || self.waiting.packets > 0;
+        let Backlog { bytes: backlog_bytes, packets: backlog_packets } = lane.backlog;
         PortView { capacity: capacity * lane.counts_on, backlog_bytes, backlog_packets, busy }
     }
-    /// Bytes and packets in the queues of all lanes.
-    pub(super) fn waiting(&self) -> (u64, u32) {
-        self.lanes.iter().fold((0, 0), |sum, l| (sum.0 + l.bytes, sum.1 + l.packets))
+    /// A packet of this length enters a lane's queue.
+    fn enter(&mut self, lane: usize, bytes: u16) {
+        self.lanes[lane].backlog.add(bytes);
+        self.waiting.add(bytes);
+    }
+    /// It leaves the queue.
+    fn leave(&mut self, lane: usize, bytes: u16) {
+        self.lanes[lane].backlog.remove(bytes);
+        self.waiting.remove(bytes);
     }
     /// Packets in the port.
     pub(super) fn len(&self) -> usize {
-        self.waiting().1 as usize + self.serving.is_some() as usize + self.sent.len()
+        self.waiting.packets as usize + self.serving.is_some() as usize + self.sent.len()
     }
     /// The lane that sends next.
     fn next(&mut self) -> Option<usize> {
-        if self.lanes.iter().all(|l| l.packets == 0) {
+        if self.waiting.packets == 0 {
             return None;
         }
         loop {
             let lane = &mut self.lanes[self.turn];
-            if lane.packets == 0 {
+            if lane.backlog.packets == 0 {
                 lane.credit = lane.credit.min(0); // unused credit expires, debt stays
             } else if lane.credit > 0 {
                 return Some(self.turn);
@@ -235,8 +258,7 @@ impl Port {
         let capable = packet.ecn() != Ecn::NotCapable;
         let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
         lane.queue.enqueue(queued, packet, &mut lanes.gone);
-        lane.bytes += queued.bytes as u64;
-        lane.packets += 1;
+        lanes.enter(index, queued.bytes);
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
         if self.lanes.as_deref().is_some_and(|l| l.serving.is_none()) {
@@ -279,8 +301,7 @@ impl Port {
             assert!(next.is_some() || !lanes.gone.is_empty(), "a queue discipline keeps packets back");
             lane.idle_since = at;
             if let Some((sent, _)) = next {
-                lane.bytes -= sent.bytes as u64;
-                lane.packets -= 1;
+                lanes.leave(index, sent.bytes);
             }
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
@@ -339,9 +360,8 @@ impl Port {
         if lanes.gone.is_empty() {
             return;
         }
-        for (queued, _) in &lanes.gone {
-            lanes.lanes[index].bytes -= queued.bytes as u64;
-            lanes.lanes[index].packets -= 1;
+        for i in 0..lanes.gone.len() {
+            lanes.leave(index, lanes.gone[i].0.bytes);
         }
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
@@ -356,12 +376,12 @@ impl Port {
     pub(super) fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
         let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
-        let (was, is) = (lanes.counted, lanes.waiting());
+        let (was, is) = (lanes.counted, lanes.waiting);
         if is != was {
-            self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
+            self.stats.queue_changed(at, was.packets, was.bytes, is.packets as i32 - was.packets as i32);
             lanes.counted = is;
         }
-        if self.special.is_some() {
+        if self.special.as_ref().is_some_and(|special| special.line.is_some()) {
             self.rearm(); // the line may be in use by the other port
         } else {
             self.due = due;
@@ -377,7 +397,7 @@ mod tests {
     fn lanes(weights: [f64; 2]) -> Lanes {
         let class = |weight| (Class { qdisc: None, router: None }, weight);
         let mut lanes = Lanes::new(weights.map(class).into(), Box::new(|packet| packet.transport.flow() as usize));
-        lanes.lanes.iter_mut().for_each(|lane| lane.packets = 1);
+        (0..weights.len()).for_each(|lane| lanes.enter(lane, 0));
         lanes
     }
 
@@ -411,7 +431,8 @@ mod tests {
     fn an_empty_class_loses_its_credit_and_keeps_its_debt() {
         for (before, after) in [(700, 0), (-400, -400)] {
             let mut lanes = lanes([1.0, 1.0]);
-            (lanes.lanes[1].credit, lanes.lanes[1].packets) = (before, 0);
+            lanes.lanes[1].credit = before;
+            lanes.leave(1, 0);
             assert_eq!(turns(&mut lanes, [1500, 1500]), [0, 0]);
             assert_eq!(lanes.lanes[1].credit, after);
         }

@@ -44,7 +44,7 @@ impl Port {
     pub fn arrived_bytes(&self) -> f64 {
         let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
         let inside = inside + self.reference().map_or(0, |reference| reference.bytes());
-        let (waiting, _) = self.lanes.as_deref().map_or((0, 0), |l| l.waiting());
+        let waiting = self.lanes.as_deref().map_or(0, |lanes| lanes.waiting.bytes);
         let gone = self.stats.total().overflow + self.stats.total().early;
         let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
         (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
@@ -56,7 +56,7 @@ impl Port {
     /// Bytes and packets that wait, without the packet in service. Catch up first.
     pub fn backlog(&self) -> (u64, u32) {
         match self.lanes.as_deref() {
-            Some(lanes) => lanes.waiting(),
+            Some(lanes) => (lanes.waiting.bytes, lanes.waiting.packets),
             None => (self.view.backlog_bytes, self.view.backlog_packets),
         }
     }
