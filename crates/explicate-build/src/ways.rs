@@ -3,9 +3,9 @@
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow::is_guarded;
 use explicate_core::registry;
-
 use explicate_scenario::model::{FlowGroup, Scenario};
 use explicate_scenario::routing::Routes;
+use thiserror::Error;
 
 /// Links of the flows' data and of their acknowledgements, end to end, in one list, because many short ones would
 /// fragment memory.
@@ -43,11 +43,23 @@ impl Ways {
     }
 }
 
-/// For each group the routes of its flows, one for each entry of its `ends`. The error names ends that are not
-/// connected; a checked scenario has none.
-pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String> {
+/// The ends of a flow are not connected; a checked scenario has no such flow.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("no path from {from} to {to}")]
+pub struct NoPath {
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+}
+
+/// For each group the routes of its flows, one for each entry of its `ends`.
+///
+/// # Errors
+/// The ends of a flow are not connected.
+pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, NoPath> {
     let mut path = |from: usize, to: usize| {
-        let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
+        let missing = || NoPath { from: scenario.nodes[from].clone(), to: scenario.nodes[to].clone() };
         routes.path(from, to).ok_or_else(missing)
     };
     let mut of_group = |group: &FlowGroup| {

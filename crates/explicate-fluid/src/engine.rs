@@ -8,6 +8,7 @@
 use explicate_core::units::Time;
 use explicate_scenario::model::{FlowGroup, Scenario};
 
+use crate::error::Imbalance;
 use crate::model::{Acks, LawInit, Parcel};
 use crate::network::{Class, Hop, Link, Network};
 
@@ -58,7 +59,7 @@ impl<'a> Engine<'a> {
 impl Engine<'_> {
     /// Checks conservation: the bytes in flight of a class are in its rings and queues, and the queue of a link is the sum over
     /// classes. The error gives the place, and is a defect of the model.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    pub(crate) fn audit(&self) -> Result<(), Imbalance> {
         let Network { links, classes, hops, rings, .. } = &self.network;
         let mut waiting = vec![0.0; links.len()];
         for (number, class) in classes.iter().enumerate() {
@@ -71,15 +72,12 @@ impl Engine<'_> {
             let off = (found - class.in_flight).abs();
             // The last acknowledgement of a finished class stays in the ring although it was processed.
             if !class.over && off > 1e-6 * class.stats.sent.max(class.packet) {
-                return Err(format!(
-                    "class {number} has {} bytes under way, of which {found} are found",
-                    class.in_flight
-                ));
+                return Err(Imbalance::Class { class: number, in_flight: class.in_flight, found });
             }
         }
-        for (number, (link, found)) in links.iter().zip(&waiting).enumerate() {
+        for (number, (link, &found)) in links.iter().zip(&waiting).enumerate() {
             if (link.queue - found).abs() > 1e-6 * (link.stats.total + link.packet) {
-                return Err(format!("at link {number} {} bytes wait, of which {found} are found", link.queue));
+                return Err(Imbalance::Link { link: number, queue: link.queue, found });
             }
         }
         Ok(())

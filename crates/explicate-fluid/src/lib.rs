@@ -17,6 +17,7 @@
 
 pub mod check;
 pub mod engine;
+pub mod error;
 mod measure;
 pub mod model;
 pub mod models;

@@ -13,6 +13,7 @@ use explicate_core::units::Time;
 use explicate_scenario::limits;
 use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Traffic};
 
+use crate::error::RunError;
 use crate::measure::LinkStats;
 use crate::model::{Law, Model, Parcel, Router, RouterInit};
 use crate::models::model;
@@ -136,7 +137,7 @@ struct Draft {
 
 impl Network {
     /// Builds it. The scenario was checked ([`crate::check`]).
-    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Network, String> {
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Network, RunError> {
         let mut warnings = Vec::new();
         let drafts = drafts(scenario, seed, &mut warnings)?;
         let dt = step(scenario, &drafts);
@@ -149,26 +150,18 @@ impl Network {
             link.stats.expects(of_scenario.rate.bytes_per_sec());
         }
         if places > MOST_PLACES {
-            let (all, us) = (places as f64, dt * 1e6);
-            return Err(format!(
-                "the delays of all classes are {all:.1e} steps of {us:.3} us, the maximum is {MOST_PLACES}: the shortest \
-                 round trip makes the steps; lengthen it, or take fewer ways and starts"
-            ));
+            return Err(RunError::DelaysTooLong { places: places as f64, step_us: dt * 1e6 });
         }
         let updates = scenario.duration.as_secs_f64() / dt * hops.len() as f64;
         if updates > limits::PACKET_HOPS {
-            let us = dt * 1e6;
-            return Err(format!(
-                "a run would take about {updates:.0e} steps of hops, {us:.3} us each: shorten `duration` or lengthen the \
-                 shortest round trip"
-            ));
+            return Err(RunError::RunTooLong { updates, step_us: dt * 1e6 });
         }
         Ok(Network { links, classes, hops, rings: vec![Parcel::default(); places as usize], dt, warnings })
     }
 }
 
 /// Maximum number of places in the rings of all classes: 4 GiB.
-const MOST_PLACES: u64 = 1 << 27;
+pub(crate) const MOST_PLACES: u64 = 1 << 27;
 
 /// Bytes of an acknowledgement.
 fn ack_bytes(group: &FlowGroup) -> f64 {
@@ -176,8 +169,8 @@ fn ack_bytes(group: &FlowGroup) -> f64 {
 }
 
 /// Flows grouped by path and start.
-fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, String> {
-    let routes = scenario.routes().next().ok_or("there are no routes")?;
+fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, RunError> {
+    let routes = scenario.routes().next().ok_or(RunError::NoRoutes)?;
     let ways = ways(scenario, routes)?;
     let mut drafts = Vec::new();
     for (index, (group, ways)) in scenario.flows.iter().zip(&ways).enumerate() {
@@ -326,10 +319,10 @@ fn class(
     (dt, links): (f64, &[Link]),
     hops: &mut Vec<Hop>,
     places: &mut u64,
-) -> Result<Class, String> {
+) -> Result<Class, RunError> {
     let group = &scenario.flows[draft.group];
     let protocol = group.resolved.protocol;
-    let model = model(protocol.name()).ok_or_else(|| format!("`{}` has no fluid model", protocol.name()))?;
+    let model = model(protocol.name()).ok_or(RunError::NoModel(protocol.name()))?;
     let packet = group.packet as f64;
     let get = |name| group.values.get(flow::PARAMS, name);
     let first = hops.len() as u32;

@@ -6,6 +6,7 @@ use explicate_build::tables::Tables;
 use explicate_scenario::model::Scenario;
 
 use crate::engine::Engine;
+use crate::error::RunError;
 use crate::measure::measure;
 use crate::network::Network;
 use crate::sample::Sampler;
@@ -32,7 +33,7 @@ pub struct Done {
 ///
 /// # Errors
 /// The delays do not fit in memory, or the run was interrupted.
-pub fn run(scenario: &Scenario, index: usize, version: &str, progress: &dyn Fn(f64) -> bool) -> Result<Done, String> {
+pub fn run(scenario: &Scenario, index: usize, version: &str, progress: &dyn Fn(f64) -> bool) -> Result<Done, RunError> {
     let seed = scenario.seed.wrapping_add(index as u64);
     #[expect(clippy::disallowed_methods, reason = "goes to timing.json, not into a table")]
     let clock = Instant::now;
@@ -62,13 +63,13 @@ pub fn run(scenario: &Scenario, index: usize, version: &str, progress: &dyn Fn(f
             sampler.step(index as u64, scenario, &engine, &mut tables.samples);
         }
         if step % report == 0 && !progress(step as f64 / steps as f64) {
-            return Err("interrupted".to_string());
+            return Err(RunError::Interrupted);
         }
     }
     if !progress(1.0) {
-        return Err("interrupted".to_string());
+        return Err(RunError::Interrupted);
     }
-    engine.audit().map_err(|e| format!("fluid is not conserved, which is a defect of the model: {e}"))?;
+    engine.audit()?;
     measure(&mut tables, scenario, index as u64, &engine.network, &before);
     let (name, resolved) = (scenario.name.as_str(), scenario.resolved.as_str());
     tables.run.push([(index as u64).into(), name.into(), seed.into(), version.into(), resolved.into()]);

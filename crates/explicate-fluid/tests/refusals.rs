@@ -91,7 +91,7 @@ fn sizes_that_end_memory_or_patience() {
     let error = |duration: &str, flows: &str| {
         let text = format!("duration = \"{duration}\"\n{nodes}{}{}{flows}", link("b", "1us"), link("c", "2s"));
         let scenario = Scenario::parse_fluid(&text, "x.toml", Path::new("."), &[]).unwrap();
-        run(&scenario, 0, "test", &|_| true).err().unwrap_or_default()
+        run(&scenario, 0, "test", &|_| true).err().map_or_else(String::new, |error| error.to_string())
     };
     assert!(error("10s", &format!("{lan}{far}")).contains("the shortest round trip makes the steps"));
     assert!(error("10000000s", lan).contains("shorten `duration`"));

@@ -10,6 +10,7 @@ use explicate_build::tables::Tables;
 use explicate_core::registry;
 use explicate_scenario::model::Scenario;
 use explicate_sim::bench::{CASES, Case, Cost};
+use explicate_sim::error::RunError;
 use explicate_sim::floor::{FLOORS, Floor};
 use explicate_sim::measure::{flow_names, link_names, measure, warnings};
 use explicate_sim::packet_log::{PacketLog, Selector};
@@ -95,8 +96,13 @@ fn cost_json(name: &str, cost: &Cost) -> Value {
     })
 }
 
+/// Converts an error of a run into Python's.
+fn failed(error: impl std::error::Error) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
 /// The difference between the runs of 2 T and T.
-fn difference(case: &Case) -> Result<Cost, String> {
+fn difference(case: &Case) -> Result<Cost, RunError> {
     let (once, twice) = (case.run(case.seconds)?, case.run(2.0 * case.seconds)?);
     Ok(Cost {
         hops: twice.hops - once.hops,
@@ -274,7 +280,7 @@ mod _native {
         if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        let finished = finished?.map_err(PyRuntimeError::new_err)?;
+        let finished = finished?.map_err(failed)?;
         let links = link_names(&scenario);
         let (mut tables, mut followed, mut timing) = (Tables::default(), String::new(), Vec::new());
         let mut warnings = scenario.warnings;
@@ -328,7 +334,7 @@ mod _native {
             if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
                 return Err(error);
             }
-            let done = done.map_err(PyRuntimeError::new_err)?;
+            let done = done.map_err(failed)?;
             timing.push(texts::fluid_timing(&done));
             tables.append(done.tables);
             warnings.extend(done.warnings.into_iter().filter(|_| index == 0));
@@ -380,7 +386,7 @@ mod _native {
         for case in chosen {
             py.check_signals()?;
             let cost = py.detach(|| duration.map_or_else(|| difference(case), |d| case.run(d)));
-            rows.push(cost_json(case.name, &cost.map_err(PyRuntimeError::new_err)?));
+            rows.push(cost_json(case.name, &cost.map_err(failed)?));
         }
         Ok(json!({ "cases": rows }).to_string())
     }

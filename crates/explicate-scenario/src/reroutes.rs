@@ -24,7 +24,10 @@ pub(crate) fn read(root: &Reader<'_>, graph: &Graph) -> Vec<Reroute> {
     };
     if nodes.len() > limits::REROUTES {
         let place = root.get("reroute").map_or(Place::START, |n| n.place);
-        ctx.error(place, format!("{} changes of routes are too many; the maximum is {}", nodes.len(), limits::REROUTES));
+        ctx.error(
+            place,
+            format!("{} changes of routes are too many; the maximum is {}", nodes.len(), limits::REROUTES),
+        );
         return Vec::new();
     }
     let mut reroutes: Vec<Reroute> = Vec::new();

@@ -4,6 +4,7 @@
 //! given: what is done ahead of time ends before that, for then somebody looks. With a million flows it tells the memory and
 //! the time to set them up; `bytes_started` is at FROM.
 
+use std::error::Error;
 use std::path::Path;
 
 use cpu_time::ThreadTime;
@@ -19,7 +20,7 @@ fn counted_span(engine: &mut Engine, until: Time) {
     engine.run_unobserved(until, Time::NEVER);
 }
 
-fn main() -> Result<(), String> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let usage = "engine_cost FILE [FROM..]SECONDS [KEY=VALUE ...]";
     let file = args.next().ok_or(usage)?;
@@ -32,7 +33,7 @@ fn main() -> Result<(), String> {
         overrides.push(("duration".to_string(), format!("{seconds}s")));
     }
     let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
-    let scenario = Scenario::parse(&text, &file, Path::new("."), &overrides).map_err(|e| e.to_string())?;
+    let scenario = Scenario::parse(&text, &file, Path::new("."), &overrides)?;
     let before = resident_bytes();
     let started = ThreadTime::now();
     let mut engine = build(&scenario, scenario.seed, true)?;

@@ -9,6 +9,7 @@ use explicate_scenario::model::Scenario;
 
 use crate::build::build;
 use crate::engine::Engine;
+use crate::error::RunError;
 
 /// A fixed dumbbell: at least ten flows, 80 ms, 1000-byte packets, access links four times the bottleneck, a buffer
 /// of one BDP.
@@ -69,7 +70,10 @@ impl Case {
     }
 
     /// Runs it for `seconds` of simulated time.
-    pub fn run(&self, seconds: f64) -> Result<Cost, String> {
+    ///
+    /// # Errors
+    /// The scenario does not parse, which is a defect.
+    pub fn run(&self, seconds: f64) -> Result<Cost, RunError> {
         let text = format!(
             r#"
             name = "{}"
@@ -93,7 +97,7 @@ impl Case {
             self.flows,
             self.protocol,
         );
-        let scenario = Scenario::parse(&text, self.name, Path::new("."), &[]).map_err(|e| e.to_string())?;
+        let scenario = Scenario::parse(&text, self.name, Path::new("."), &[])?;
         let resident = resident_bytes();
         let mut engine: Engine = build(&scenario, 1, true)?;
         let built = resident_bytes().saturating_sub(resident);

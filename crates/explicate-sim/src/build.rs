@@ -19,11 +19,13 @@ use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::engine::{Engine, Member, NewRoute, Processing, RouteFinder, RoutePair};
+use crate::error::RunError;
 
 /// Builds the network of a scenario for a run with this seed.
 ///
-/// The error names a flow whose ends are not connected; a checked scenario has none.
-pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, String> {
+/// # Errors
+/// The ends of a flow are not connected; a checked scenario has no such flow.
+pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, RunError> {
     let mut engine = Engine::new(seed, scenario.duration, fuse);
     let of_phases: Vec<Vec<Ways>> = scenario.routes().map(|routes| ways(scenario, routes)).collect::<Result<_, _>>()?;
     let ways = &of_phases[0];
@@ -180,9 +182,9 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     engine.add_medium(Medium::new(&layout, ports, &over, seed), &links);
 }
 
-fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
+fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), RunError> {
     let group = &scenario.flows[index];
-    let fallback = registry::resolve(group.resolved.fallback)?;
+    let fallback = registry::resolve(group.resolved.fallback).map_err(RunError::Fallback)?;
     let routes: Vec<RoutePair> =
         (0..ways.len()).map(|i| ways.get(i)).map(|(there, back)| engine.add_routes(there, back)).collect();
     for (i, start) in flows::starts(group, seed, scenario.duration) {

@@ -8,6 +8,7 @@ mod arena;
 pub mod bench;
 pub mod build;
 pub mod engine;
+pub mod error;
 mod event;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod floor;
@@ -17,6 +18,5 @@ pub mod pcap;
 mod prefetch;
 mod rotations;
 pub mod sample;
-
 pub mod simulation;
 mod wheel;

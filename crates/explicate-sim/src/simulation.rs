@@ -11,6 +11,7 @@ use explicate_scenario::model::Scenario;
 
 use crate::build::build;
 use crate::engine::Engine;
+use crate::error::RunError;
 use crate::measure::{Tables, measure};
 use crate::packet_log::{PacketLog, Selector};
 use crate::sample::{Sample, Sampler};
@@ -86,8 +87,11 @@ pub struct Stepper {
 }
 
 impl Stepper {
-    /// Run number `index` of a scenario before its first event. An error is an internal defect; a checked scenario causes none.
-    pub fn new(scenario: &Scenario, index: usize, options: &Options) -> Result<Stepper, String> {
+    /// Run number `index` of a scenario before its first event.
+    ///
+    /// # Errors
+    /// An internal defect; a checked scenario causes none.
+    pub fn new(scenario: &Scenario, index: usize, options: &Options) -> Result<Stepper, RunError> {
         let seed = scenario.seed.wrapping_add(index as u64);
         let reference = options.engine == EngineKind::Reference;
         let mut engine = build(scenario, seed, !options.no_fuse && !reference)?;
@@ -157,20 +161,24 @@ impl Stepper {
         }
     }
 
-    /// The finished run. An error says that packets were not conserved, which is a defect of the simulator.
-    pub fn finish(mut self, wall_s: f64) -> Result<Run, String> {
+    /// The finished run.
+    ///
+    /// # Errors
+    /// Packets were not conserved, which is a defect of the simulator.
+    pub fn finish(mut self, wall_s: f64) -> Result<Run, RunError> {
         self.engine.settle_all();
-        self.engine
-            .audit()
-            .map_err(|e| format!("packets are not conserved, which is a defect of the simulator: {e}"))?;
+        self.engine.audit()?;
         let log = self.engine.followed();
         let Stepper { seed, engine, baseline, .. } = self;
         Ok(Run { seed, engine, baseline, samples: self.sampler.map_or(Vec::new(), |s| s.samples), log, wall_s })
     }
 }
 
-/// Carries out one run. An error is an internal defect; a checked scenario causes none.
-pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, String> {
+/// Carries out one run.
+///
+/// # Errors
+/// `progress` ended the run; else an internal defect, which a checked scenario does not cause.
+pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, RunError> {
     let mut run = Stepper::new(scenario, index, options)?;
     let clock = Clock::start();
     let end = scenario.duration;
@@ -179,7 +187,7 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
     while !run.is_done() {
         run.advance(next);
         if run.engine.now() == next && !progress(index, next.0 as f64 / end.0 as f64) {
-            return Err("interrupted".to_string());
+            return Err(RunError::Interrupted);
         }
         next += report;
     }
@@ -210,7 +218,10 @@ impl Clock {
 }
 
 /// Carries out all runs of a scenario, one after the other, and returns their result tables.
-pub fn run_tables(scenario: &Scenario) -> Result<Tables, String> {
+///
+/// # Errors
+/// An internal defect; a checked scenario causes none.
+pub fn run_tables(scenario: &Scenario) -> Result<Tables, RunError> {
     let version = env!("CARGO_PKG_VERSION");
     let runs = run_all(scenario, &Options::default(), &|_, _| true, |index, mut run| {
         measure(scenario, index, &mut run, version)
@@ -222,15 +233,18 @@ pub fn run_tables(scenario: &Scenario) -> Result<Tables, String> {
 
 /// Carries out all runs of a scenario, up to `jobs` in parallel, and hands each to `finish` as it ends. The results are
 /// in the order of the runs.
+///
+/// # Errors
+/// That of the first run that has one, as of [`run_once`].
 pub fn run_all<T: Send>(
     scenario: &Scenario,
     options: &Options,
     progress: Progress<'_>,
     finish: impl Fn(usize, Run) -> T + Sync,
-) -> Result<Vec<T>, String> {
+) -> Result<Vec<T>, RunError> {
     let runs = scenario.runs as usize;
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<T, String>)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(usize, Result<T, RunError>)>> = Mutex::new(Vec::new());
     let unwinding = AtomicBool::new(false);
     let progress = |index, share| !unwinding.load(Ordering::Relaxed) && progress(index, share);
     let work = || {

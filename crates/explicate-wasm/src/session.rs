@@ -42,7 +42,8 @@ impl Recipe {
     pub fn tables(&self) -> Result<Tables, String> {
         let mut all = Tables::default();
         for index in 0..self.scenario.runs as usize {
-            let mut run = run_once(&self.scenario, index, &Options::default(), &|_, _| true)?;
+            let mut run =
+                run_once(&self.scenario, index, &Options::default(), &|_, _| true).map_err(|e| e.to_string())?;
             all.append(measure(&self.scenario, index, &mut run, env!("CARGO_PKG_VERSION")));
         }
         Ok(all)
@@ -52,7 +53,8 @@ impl Recipe {
     /// # Errors
     /// A defect of the simulator.
     pub fn hops(&self) -> Result<u64, String> {
-        run_once(&self.scenario, 0, &Options::default(), &|_, _| true).map(|run| run.engine.hops())
+        let run = run_once(&self.scenario, 0, &Options::default(), &|_, _| true).map_err(|e| e.to_string())?;
+        Ok(run.engine.hops())
     }
 }
 
@@ -80,7 +82,7 @@ impl Session {
     /// A defect of the simulator.
     pub fn new(recipe: Recipe) -> Result<Session, String> {
         let options = Options { no_fuse: true, ..Options::default() };
-        let run = Stepper::new(&recipe.scenario, 0, &options)?;
+        let run = Stepper::new(&recipe.scenario, 0, &options).map_err(|e| e.to_string())?;
         Ok(Session { scenario: recipe.scenario, run, handed: 0, variables: Vec::new() })
     }
     /// What the run consists of, as JSON: `duration`, `links`, `flows`, `warnings`.

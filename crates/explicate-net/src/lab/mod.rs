@@ -98,7 +98,7 @@ fn run_once(
         let group = &scenario.flows[flow.group.0].name;
         flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
     }
-    let of_phase = |routes| ways(scenario, routes).map_err(Error::Failed);
+    let of_phase = |routes| ways(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
     let crossing = crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
     let _awake = Awake::keep();
     let clock = Clock::start_in(PREPARATION);

@@ -4,6 +4,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
 use super::{Engine, NIL};
+use crate::error::{Counts, Imbalance};
 use crate::event::Event;
 use crate::packet_log::PacketLog;
 
@@ -60,9 +61,12 @@ impl Engine {
         }
     }
 
-    /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is
-    /// still there; and every slot of the arena is in use or free. Call `settle` first. The error names the link.
-    pub fn audit(&self) -> Result<(), String> {
+    /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is still
+    /// there; and every slot of the arena is in use or free. Call `settle` first.
+    ///
+    /// # Errors
+    /// The link, interface or slots that do not agree.
+    pub fn audit(&self) -> Result<(), Imbalance> {
         let waiting = self.wheel.slots(&self.arena);
         let mut on_link = vec![0u64; self.links.len()];
         let mut timers = 0;
@@ -89,20 +93,19 @@ impl Engine {
             let not_arrived = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + not_arrived;
             let stats = &link.port.stats;
-            let gone = stats.total().gone();
             if self.radio(index as u32).is_some() {
                 continue;
             }
-            if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
-                return Err(format!(
-                    "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
-                    stats.arrived, delivered[index]
-                ));
+            let (came, dropped) = (stats.arrived + stats.total().copies, stats.total().gone());
+            let counts = Counts { came, delivered: delivered[index], dropped, inside };
+            if !counts.balance() {
+                return Err(Imbalance::Link { link: index, counts });
             }
             slots += inside;
         }
-        if slots != self.arena.live() as u64 {
-            return Err(format!("{} slots are in use, {slots} accounted for", self.arena.live()));
+        let used = self.arena.live() as u64;
+        if slots != used {
+            return Err(Imbalance::Slots { used, accounted: slots });
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use explicate_core::wire::Packet;
 
 use super::{Armed, Engine, Hop, Link};
 use crate::arena::{Arena, NIL};
+use crate::error::{Counts, Imbalance};
 use crate::event::{Event, Timer};
 
 /// The medium of a link, and the link's number there.
@@ -185,20 +186,21 @@ impl Engine {
 
     /// Checks that the packets of every interface are conserved, over all its links, given those that propagate and
     /// those that arrived. Returns the number of packets there.
-    pub(super) fn audit_media(&self, on_link: &[u64], delivered: &[u64]) -> Result<u64, String> {
+    pub(super) fn audit_media(&self, on_link: &[u64], delivered: &[u64]) -> Result<u64, Imbalance> {
         let mut slots = 0;
         for (links, waiting) in self.media.iter().flat_map(|medium| medium.machine.inside()) {
             let sum = |of: &dyn Fn(usize) -> u64| links.iter().map(|&l| of(l as usize)).sum::<u64>();
             let came = sum(&|l| self.links[l].port.stats.arrived);
-            let gone = sum(&|l| self.links[l].port.stats.total().gone());
-            let came = came + sum(&|l| self.links[l].port.stats.total().copies);
-            let (arrived, inside) = (sum(&|l| delivered[l]), sum(&|l| on_link[l]) + waiting);
-            if came != arrived + gone + inside {
-                return Err(format!(
-                    "links {links:?}: {came} packets came, but {arrived} were delivered, {gone} dropped and {inside} are there"
-                ));
+            let counts = Counts {
+                came: came + sum(&|l| self.links[l].port.stats.total().copies),
+                delivered: sum(&|l| delivered[l]),
+                dropped: sum(&|l| self.links[l].port.stats.total().gone()),
+                inside: sum(&|l| on_link[l]) + waiting,
+            };
+            if !counts.balance() {
+                return Err(Imbalance::Interface { links: links.to_vec(), counts });
             }
-            slots += inside;
+            slots += counts.inside;
         }
         Ok(slots)
     }

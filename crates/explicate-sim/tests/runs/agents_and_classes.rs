@@ -14,6 +14,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
 use explicate_sim::engine::{Engine, Member, Processing};
+use explicate_sim::error::Imbalance;
 
 fn class(limit: f64, router: bool, capacity: Rate) -> Class {
     let kind = registry::qdisc("droptail").expect("registered");
@@ -98,7 +99,8 @@ fn messages_between_agents_are_routed_through_the_queues_of_data() {
     engine.audit().expect("control packets are conserved too");
     engine.links[1].port.stats.arrived += 1;
     let complaint = engine.audit().expect_err("a packet too many");
-    assert!(complaint.starts_with("link 1: "), "{complaint}");
+    assert!(matches!(complaint, Imbalance::Link { link: 1, .. }), "{complaint}");
+    assert!(complaint.to_string().starts_with("link 1: "), "{complaint}");
     let (asked, answered) = (heard[1].lock().expect("one thread"), heard[0].lock().expect("one thread"));
     assert_eq!((asked.len(), answered.len()), (10, 10));
     // 100 bytes at 8 Mbit/s over two hops of 10 ms: 20.2 ms each way.
