@@ -50,6 +50,15 @@ impl Slot {
     }
 }
 
+/// Packets that have passed a port.
+#[derive(Clone, Copy, Default)]
+pub struct Passed {
+    /// How many.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub bytes: u64,
+}
+
 /// Packets that arrive at an idle port. Each passes if it departs before the next one arrives and before a deadline.
 pub struct Passages<'a> {
     /// In order of arrival; none that the channel loses.

@@ -7,49 +7,65 @@ use crate::arena::NIL;
 /// Events of a piece.
 const EVENTS: usize = 255;
 
-/// Some events of a rotation: their buckets and their slots.
+/// An event of a rotation.
+#[derive(Clone, Copy)]
+pub(crate) struct Listed {
+    /// Its bucket, counted from the beginning of the rotation.
+    pub(crate) bucket: u32,
+    pub(crate) slot: u32,
+}
+
+/// Some events of a rotation.
 struct Piece {
     next: u32,
     len: u32,
-    events: [(u32, u32); EVENTS],
+    events: [Listed; EVENTS],
 }
+
+/// The first and the last piece of a list; `NIL` where it is empty.
+#[derive(Clone, Copy)]
+pub(crate) struct List {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+}
+
+const EMPTY: List = List { first: NIL, last: NIL };
 
 /// Lists of events, by number.
 pub(crate) struct Rotations {
     pieces: Vec<Piece>,
     /// The first piece that is free.
     free: u32,
-    /// The first piece of each list, and the last; nothing where the list is empty.
-    lists: Vec<(u32, u32)>,
+    lists: Vec<List>,
 }
 
 impl Rotations {
     pub(crate) fn new(lists: u64) -> Rotations {
-        Rotations { pieces: Vec::new(), free: NIL, lists: vec![(NIL, NIL); lists as usize] }
+        Rotations { pieces: Vec::new(), free: NIL, lists: vec![EMPTY; lists as usize] }
     }
     pub(crate) fn is_empty(&self, list: u64) -> bool {
-        self.lists[list as usize].0 == NIL
+        self.lists[list as usize].first == NIL
     }
 
     /// Adds an event to a list.
     pub(crate) fn push(&mut self, list: u64, bucket: u32, slot: u32) {
-        let mut last = self.lists[list as usize].1;
+        let mut last = self.lists[list as usize].last;
         if last == NIL || self.pieces[last as usize].len as usize == EVENTS {
             let piece = self.take();
             if last == NIL {
-                self.lists[list as usize].0 = piece;
+                self.lists[list as usize].first = piece;
             } else {
                 self.pieces[last as usize].next = piece;
             }
-            (self.lists[list as usize].1, last) = (piece, piece);
+            (self.lists[list as usize].last, last) = (piece, piece);
         }
         let piece = &mut self.pieces[last as usize];
-        piece.events[piece.len as usize] = (bucket, slot);
+        piece.events[piece.len as usize] = Listed { bucket, slot };
         piece.len += 1;
     }
     fn take(&mut self) -> u32 {
         if self.free == NIL {
-            self.pieces.push(Piece { next: NIL, len: 0, events: [(0, 0); EVENTS] });
+            self.pieces.push(Piece { next: NIL, len: 0, events: [Listed { bucket: 0, slot: 0 }; EVENTS] });
             return self.pieces.len() as u32 - 1;
         }
         let piece = self.free;
@@ -59,26 +75,26 @@ impl Rotations {
     }
 
     /// Empties a list; returns the first and the last of its pieces, see [`Rotations::piece`].
-    pub(crate) fn empty(&mut self, list: u64) -> (u32, u32) {
-        let (first, last) = core::mem::replace(&mut self.lists[list as usize], (NIL, NIL));
-        if last != NIL {
-            self.pieces[last as usize].next = self.free;
-            self.free = first;
+    pub(crate) fn empty(&mut self, list: u64) -> List {
+        let emptied = core::mem::replace(&mut self.lists[list as usize], EMPTY);
+        if emptied.last != NIL {
+            self.pieces[emptied.last as usize].next = self.free;
+            self.free = emptied.first;
         }
-        (first, last)
+        emptied
     }
     /// Events of a piece, and the piece after it. Those of an emptied list can be read until the next event is added.
-    pub(crate) fn piece(&self, piece: u32) -> (&[(u32, u32)], u32) {
+    pub(crate) fn piece(&self, piece: u32) -> (&[Listed], u32) {
         let piece = &self.pieces[piece as usize];
         (&piece.events[..piece.len as usize], piece.next)
     }
 
     /// The slots of all events, list by list.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
-        self.lists.iter().flat_map(move |&(first, last)| {
+        self.lists.iter().flat_map(move |&List { first, last }| {
             let after = move |&piece: &u32| (piece != last).then(|| self.pieces[piece as usize].next);
             core::iter::successors((first != NIL).then_some(first), after)
-                .flat_map(|piece| self.piece(piece).0.iter().map(|&(_, slot)| slot))
+                .flat_map(|piece| self.piece(piece).0.iter().map(|listed| listed.slot))
         })
     }
     /// Empties all lists.

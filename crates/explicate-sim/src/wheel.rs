@@ -12,7 +12,7 @@
 use crate::arena::{Arena, NIL};
 use crate::event::Event;
 use crate::prefetch;
-use crate::rotations::Rotations;
+use crate::rotations::{List, Listed, Rotations};
 use explicate_core::port::Slot;
 use explicate_core::rng;
 #[cfg(test)]
@@ -43,13 +43,34 @@ pub(crate) struct Taken {
     pub(crate) event: Event,
 }
 
+/// An event of a tie.
+struct Tied {
+    hash: u64,
+    rank: u32,
+    slot: u32,
+}
+
+/// An event beyond the rotations that have lists.
+struct Later {
+    /// Its bucket, counted from the beginning of time.
+    tick: u64,
+    slot: u32,
+}
+
+/// A check of the bucket width.
+struct Check {
+    time: u64,
+    /// Pops until then.
+    taken: u64,
+}
+
 /// The event queue.
 pub(crate) struct Wheel {
     /// Key that breaks ties, with time and source.
     ties: u64,
     /// The time whose events were sorted last, if none was inserted since; and scratch memory for sorting.
     untied: u64,
-    tied: Vec<(u64, u32, u32)>,
+    tied: Vec<Tied>,
     /// Width of a bucket: 2^shift ns.
     shift: u32,
     /// Bucket number (time >> shift) at which the search is.
@@ -61,7 +82,7 @@ pub(crate) struct Wheel {
     occupied: Box<[u64; BUCKETS / 64]>,
     far: Rotations,
     /// Buckets and slots of events beyond `far`.
-    beyond: Vec<(u64, u32)>,
+    beyond: Vec<Later>,
     /// The first rotation of the events in `beyond`.
     beyond_from: u64,
     /// Events inserted and removed so far.
@@ -69,8 +90,8 @@ pub(crate) struct Wheel {
     pub(crate) taken: u64,
     /// Events that are not in `near`.
     distant: u64,
-    /// Time of the last check of the bucket width, and the number of pops until then.
-    retuned: (u64, u64),
+    /// The last check of the bucket width.
+    checked: Check,
 }
 
 impl Wheel {
@@ -92,7 +113,7 @@ impl Wheel {
             put: 0,
             taken: 0,
             distant: 0,
-            retuned: (0, 0),
+            checked: Check { time: 0, taken: 0 },
         }
     }
 
@@ -191,16 +212,16 @@ impl Wheel {
         let mut slot = first;
         while slot != NIL && arena.slot(slot).time == time {
             let rank = rank(arena.slot(slot));
-            self.tied.push((rng::drawn(key, rank as u64), rank, slot));
+            self.tied.push(Tied { hash: rng::drawn(key, rank as u64), rank, slot });
             slot = arena.slot(slot).next;
         }
         // The sort is stable: events of one source stay in order of insertion.
-        self.tied.sort_by_key(|&(hash, rank, _)| (hash, rank));
+        self.tied.sort_by_key(|tied| (tied.hash, tied.rank));
         let mut next = slot;
-        if let Some(&(.., last)) = self.tied.last().filter(|_| next == NIL) {
-            self.near[index][TAIL] = last;
+        if let Some(last) = self.tied.last().filter(|_| next == NIL) {
+            self.near[index][TAIL] = last.slot;
         }
-        for (.., slot) in self.tied.drain(..).rev() {
+        for Tied { slot, .. } in self.tied.drain(..).rev() {
             arena.slot_mut(slot).next = next;
             next = slot;
         }
@@ -212,7 +233,7 @@ impl Wheel {
         let rotation = tick >> NEAR_BITS;
         if rotation - (self.tick >> NEAR_BITS) >= FAR {
             self.beyond_from = self.beyond_from.min(rotation);
-            self.beyond.push((tick, slot));
+            self.beyond.push(Later { tick, slot });
             return;
         }
         self.far.push(rotation % FAR, (tick % NEAR) as u32, slot);
@@ -250,7 +271,7 @@ impl Wheel {
             if self.put == self.taken || next_word > limit >> self.shift {
                 return None;
             }
-            if self.taken - self.retuned.1 >= RETUNE {
+            if self.taken - self.checked.taken >= RETUNE {
                 self.retune(arena);
                 continue;
             }
@@ -327,7 +348,7 @@ impl Wheel {
         self.near_end = (rotation + 2) << NEAR_BITS;
         if self.beyond_from < rotation + FAR {
             self.beyond_from = u64::MAX;
-            for (tick, slot) in core::mem::take(&mut self.beyond) {
+            for Later { tick, slot } in core::mem::take(&mut self.beyond) {
                 self.distant -= 1;
                 self.insert_distant(tick, slot);
             }
@@ -336,15 +357,15 @@ impl Wheel {
     }
 
     fn spread(&mut self, arena: &mut Arena, rotation: u64) {
-        let (mut piece, last) = self.far.empty(rotation % FAR);
+        let List { first: mut piece, last } = self.far.empty(rotation % FAR);
         while piece != NIL {
             let (events, next) = self.far.piece(piece);
             self.distant -= events.len() as u64;
             for i in 0..events.len() {
                 let events = self.far.piece(piece).0;
-                let (bucket, slot) = events[i];
-                if let Some(&(_, soon)) = events.get(i + SOON) {
-                    prefetch::whole(arena.slot(soon));
+                let Listed { bucket, slot } = events[i];
+                if let Some(soon) = events.get(i + SOON) {
+                    prefetch::whole(arena.slot(soon.slot));
                 }
                 self.insert_near(arena, slot, (rotation << NEAR_BITS) + bucket as u64);
             }
@@ -357,8 +378,8 @@ impl Wheel {
     #[inline(never)]
     fn retune(&mut self, arena: &mut Arena) {
         let now = self.tick << self.shift;
-        let gap = now.saturating_sub(self.retuned.0) / (self.taken - self.retuned.1);
-        self.retuned = (now, self.taken);
+        let gap = now.saturating_sub(self.checked.time) / (self.taken - self.checked.taken);
+        self.checked = Check { time: now, taken: self.taken };
         let wanted = (63 - (gap | 1).leading_zeros()).clamp(4, 30);
         if wanted.abs_diff(self.shift) < 2 {
             return;
@@ -387,7 +408,7 @@ impl Wheel {
     /// Every pending slot, in no order.
     pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
         let mut all = Vec::with_capacity(self.len());
-        all.extend(self.beyond.iter().map(|&(_, slot)| slot));
+        all.extend(self.beyond.iter().map(|later| later.slot));
         let occupied = |index: usize| self.occupied[index / 64] >> (index % 64) & 1 != 0;
         let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
         all.extend(self.far.slots());

@@ -12,7 +12,7 @@ use crate::api::{
     Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Writes,
 };
 use crate::params::{Info, Param, Values};
-use crate::passage::{DropCause, Passages};
+use crate::passage::{DropCause, Passages, Passed};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Congestion, Packet};
@@ -274,10 +274,11 @@ pub trait RouterObject: Send {
         self.on_departure(left, packet, &PortView { busy: true, ..idle });
     }
     /// [`RouterObject::on_passage`] for consecutive packets; returns their number and their bytes.
-    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> (usize, u64) {
-        let mut passed = (0, 0);
+    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> Passed {
+        let mut passed = Passed::default();
         while let Some((came, left, packet)) = passages.next() {
-            passed = (passed.0 + 1, passed.1 + packet.ip_len as u64);
+            passed.packets += 1;
+            passed.bytes += packet.ip_len as u64;
             self.on_passage(came, left, packet, port);
         }
         passed

@@ -118,9 +118,9 @@ impl Port {
         loop {
             // Most packets find the line idle and leave before the next one arrives.
             if !self.view.busy {
-                let (packets, bytes) = self.ring.pop_lonely(self.stats.unwatched(now), |_| ());
-                self.stats.arrived += packets as u64;
-                self.stats.bytes += bytes;
+                let passed = self.ring.pop_lonely(self.stats.unwatched(now), |_| ());
+                self.stats.arrived += passed.packets;
+                self.stats.bytes += passed.bytes;
             }
             let arrives = self.ring.next_arrival();
             if self.leaves.min(arrives) > now {

@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::passage::Waiting;
+use crate::passage::{Passed, Waiting};
 use crate::units::Time;
 
 const NOTHING: Waiting =
@@ -117,7 +117,7 @@ impl Ring {
     }
     /// With an empty port: the first `n` predicted packets have arrived and left.
     #[inline]
-    pub(in crate::port) fn skip(&mut self, count: usize) {
+    pub(in crate::port) fn skip(&mut self, count: u64) {
         self.ahead = self.ahead.wrapping_add(count as u32);
         self.head = self.ahead;
     }
@@ -138,7 +138,7 @@ impl Ring {
     /// With an empty port: removes the packets that have left by `until`, each before the next one arrives, and shows
     /// each. Returns their number and their bytes.
     #[inline(always)]
-    pub(in crate::port) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (usize, u64) {
+    pub(in crate::port) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> Passed {
         let (mut at, mut bytes) = (self.ahead, 0);
         while at != self.end {
             let first = self.at(at);
@@ -152,7 +152,7 @@ impl Ring {
         }
         let count = at.wrapping_sub(self.ahead);
         (self.head, self.ahead) = (at, at);
-        (count as usize, bytes)
+        Passed { packets: count as u64, bytes }
     }
     /// The packets in the port.
     pub(in crate::port) fn iter(&self) -> impl Iterator<Item = &Waiting> {

@@ -32,12 +32,12 @@ impl Port {
     #[inline(always)]
     fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
-        let (packets, bytes) = match (&mut self.gate.router, store.slots()) {
+        let passed = match (&mut self.gate.router, store.slots()) {
             (Some(router), Some(slots)) => {
                 let (queue, after) = self.ring.side_by_side();
                 let passages = Passages { queue, after, until, hops: self.hops, slots };
                 let passed = router.on_passages(passages, &self.view);
-                self.ring.skip(passed.0);
+                self.ring.skip(passed.packets);
                 passed
             }
             (router, _) => self.ring.pop_lonely(until, |&Waiting { arrives, departs, handle, .. }| {
@@ -50,12 +50,12 @@ impl Port {
                 store.note(departs, self.number, handle, Note::Departed);
             }),
         };
-        self.stats.arrived += packets as u64;
-        self.stats.bytes += bytes;
+        self.stats.arrived += passed.packets;
+        self.stats.bytes += passed.bytes;
         self.unpassed = self.ring.next_departure();
         self.arrives = self.ring.next_arrival();
         self.due = self.timer.min(self.arrives);
-        packets > 0
+        passed.packets > 0
     }
 
     /// Catches up with everything that happened in the port up to `now`.
