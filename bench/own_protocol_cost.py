@@ -15,17 +15,9 @@ from explicate import protocols
 sys.path.insert(0, str(ROOT / "docs" / "examples"))
 REPEATS = 3
 
-SCENARIO = """
-name = "cost"
-duration = "20s"
-[topology]
-kind = "dumbbell"
-bottleneck = { rate = "100Mbit/s", delay = "20ms" }
-[[flows]]
-name = "f"
-count = 10
-protocol = "NAME"
-"""
+LINK = explicate.Scenario("cost", duration="20s").topology(
+    "dumbbell", bottleneck={"rate": "100Mbit/s", "delay": "20ms"}
+)
 
 
 class Watching(explicate.Router):
@@ -43,7 +35,7 @@ def cost(name: str) -> tuple[float, int]:
     times, hops = [], 0
     for _ in range(REPEATS):
         began = time.process_time()
-        hops = explicate.run(SCENARIO.replace("NAME", name)).timing["runs"][0]["hops"]
+        hops = explicate.run(LINK.flows("f", name, count=10)).timing["runs"][0]["hops"]
         times.append(time.process_time() - began)
     return min(times), hops
 
