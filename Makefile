@@ -26,7 +26,8 @@ install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/ex
 demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
 	$(EXPLICATE) demo -o out/demo
 
-test: lint rust lab python ## Everything that needs no root; ends with what could not run here, and how to run it
+test: lint ## Everything that needs no root; ends with what could not run here, and how to run it
+	$(MAKE) --jobs=2 --output-sync=target rust python lab
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
 rest: repeat extend papers wheel playground-test site elsewhere workflows dist-part linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
@@ -85,8 +86,8 @@ packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
 
 python: install browser ## Python tests, the report in a real browser, the tutorial notebook, the documentation
-	$(PY) -m pytest --require-native
-	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
+	$(PY) -m pytest --require-native --numprocesses=2 --dist=loadfile
+	$(PY) -m pytest -q --numprocesses=2 --dist=loadfile -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
 	$(PY) scripts/make_docs.py --check
 	$(PY) scripts/run_pages.py --check
 	$(PY) scripts/frictions.py --check
