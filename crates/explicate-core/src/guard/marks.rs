@@ -11,7 +11,8 @@ use crate::wire::{Mark, Packet};
 /// A controller that marks the packets that it answers.
 pub struct Marking {
     controller: Box<AnyRouter>,
-    /// Flows of which a packet was dropped since the last one that came, by the low bits of their numbers.
+    /// A bit for each flow, by the low bits of its number. It is set when the port drops a packet of the flow, and cleared when the
+    /// next one arrives.
     dropped: u64,
 }
 

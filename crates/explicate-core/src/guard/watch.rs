@@ -17,7 +17,7 @@ pub(super) struct Round {
     pub(super) dropped: f64,
     /// The least that a round-trip time exceeded the least one, without the routers' own queues.
     pub(super) delay: Time,
-    /// A router has told of what is lost.
+    /// A router has reported what is lost.
     pub(super) explained: bool,
 }
 
@@ -73,9 +73,7 @@ impl Watch {
             if mark.is_behind_drop() {
                 self.round.dropped += (ahead - came as i32).max(0) as f64;
             }
-            // XTCP's and VCP's routers report what they drop; those of XCP do not.
-            let compared = |waited: &Time| *waited == Time::ZERO || !ack.header.is_present();
-            if let Some(waited) = mark.waited().filter(compared) {
+            if let Some(waited) = mark.waited() {
                 self.full_queue.take(number, ack.rtt.since(waited), ahead > came as i32);
             }
             (self.echoed, self.arrived) = (Some(number), arrived);
