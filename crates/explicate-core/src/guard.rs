@@ -24,7 +24,9 @@
 //!   at `air_loss` itself reach it within minutes. A single outage of the air is one round trip and does not reach it;
 //! - packets behind lost ones waited longer than others where no router answers: a short queue is full. Such a bottleneck, hardly
 //!   narrower than the routers before it, shows less delay than the first condition has and fewer losses than the second. Losses
-//!   of the air come at any delay (`full_queue.rs` has the test and its error rate).
+//!   of the air come at any delay (`full_queue.rs` has the test and its error rate). Once half of the evidence is there, the
+//!   window applies until later losses contradict it. Where losses come at delays that are all alike, nothing can be compared:
+//!   the sender then sends less for some round trips, to see whether delays follow (`dip.rs`).
 //!
 //! For the first two, round trips in which a router reports overload or its own drops are not counted. Where routers report
 //! neither, marks show drops: the first mark behind packets that its router dropped says no wait, and these packets are not
@@ -46,14 +48,16 @@
 
 use alloc::boxed::Box;
 
+use self::dip::Dips;
 use self::watch::{Round, Watch};
 use crate::agent::Address;
 pub use crate::api::object::Law;
 use crate::api::object::{Interest, SenderObject};
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Sent};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 use crate::wire::{Congestion, Packet};
 
+mod dip;
 mod full_queue;
 mod limit;
 mod marks;
@@ -83,6 +87,8 @@ pub(crate) struct Guard {
     /// The last marked acknowledgement.
     marked_at: Time,
     watch: Watch,
+    /// Whether less is sent, to see whether delays follow.
+    dips: Dips,
     /// Most packets under way, by those that arrived in this round trip and the one before.
     most: f64,
     /// When TCP's law was last given a loss.
@@ -106,6 +112,7 @@ impl Guard {
             limit: Limit::new(air_loss),
             marked_at: Time::ZERO,
             watch: Watch::default(),
+            dips: Dips::default(),
             most: UNPROVEN,
             told_at: Time::ZERO,
             reliable,
@@ -127,6 +134,12 @@ impl Guard {
         // The protocol's law goes on from TCP's window: less by more than rounding is a limit of its own.
         let limited = self.own_window(self.srtt) < 0.99 * cwnd;
         Allowance { cwnd, pacing: own.pacing.filter(|_| limited) }
+    }
+    /// What the protocol's law allows, less while a dip lasts; one packet at least.
+    fn dipped(&self, own: Allowance) -> Allowance {
+        let share = self.dips.share(self.srtt);
+        let pacing = own.pacing.map(|rate| Rate::from_bytes_per_sec(share * rate.bytes_per_sec()));
+        Allowance { cwnd: (share * own.cwnd).max(own.cwnd.min(1.0)), pacing }
     }
     fn tcp_window(&self) -> f64 {
         self.tcp.allowance().cwnd
@@ -198,6 +211,10 @@ impl Guard {
         if !self.answered || round.explained {
             return;
         }
+        if !self.limit.is_on() {
+            let queue = &self.watch.full_queue;
+            self.dips.next_round(ack.now, seen.unexplained > 0.0, queue.is_alike(), queue.sum);
+        }
         match self.limit.take(ack.now, &seen) {
             Some(Change::Begins) => {
                 self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
@@ -228,7 +245,7 @@ impl SenderObject for Guard {
     fn allowance(&self) -> Allowance {
         let own = self.own.allowance();
         match self.law() {
-            Law::Own => own,
+            Law::Own => self.dipped(own),
             Law::Limited => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
             Law::Fallback if self.nothing_came() => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
             Law::Fallback => self.as_tcp(own),
@@ -357,6 +374,18 @@ mod tests {
             guard.own.resume(Time::secs(1), 20.0, Time::millis(100));
             let window = guard.own_window(Time::millis(100));
             assert!((window - 20.0).abs() < 1e-3, "{}: {window}", protocol.name());
+        }
+    }
+
+    /// After a timeout the window is one segment: a share of it would let nothing leave, ever.
+    #[test]
+    fn a_dip_leaves_one_segment() {
+        let mut guard = guarded(registry::protocol("xcp").unwrap());
+        (guard.answered, guard.srtt) = (true, Time::millis(100));
+        (0..4).for_each(|_| guard.dips.next_round(Time::secs(1), true, true, 0.0));
+        for (window, dipped) in [(100.0, 92.0), (1.0, 1.0)] {
+            guard.own.resume(Time::secs(1), window, Time::millis(100));
+            assert!((guard.allowance().cwnd - dipped).abs() < 1e-9, "{window}: {}", guard.allowance().cwnd);
         }
     }
 

@@ -10,11 +10,14 @@
 //! same: 1.618 solves x/2 + x^-2/2 = 1 (Lundberg's bound). Delays that last make losses dependent, so at most [`MOST`] of a round
 //! trip count. The sum grows where two of three comparisons find a longer delay behind a loss.
 //!
-//! Not compared are round trips in which packets overtake each other, as their gaps are no losses, and packets that waited in
-//! an answering router, as losses may be its own. XTCP's and VCP's routers report those, and what they report counts against.
-//! Their marks are too coarse to say whether a packet waited, so all packets are compared there.
+//! At half of [`CERTAIN`] a full queue is likely, with the root of that probability, where most of the last comparisons found delays
+//! that differ: a queue makes them differ. It is so until the sum has fallen to a quarter or delays are alike.
 //!
-//! What it cannot see: a queue that is always full, as all delays are then alike; buffers of less than [`APART`]; a policer.
+//! Not compared are round trips in which packets overtake each other, as their gaps are no losses, and packets behind which an
+//! answering router reports a drop. What XTCP's and VCP's routers report by flags counts against.
+//!
+//! A queue that is always full has delays that are all alike; dips of the window then make some differ (`dip.rs`). What cannot be
+//! seen: buffers of less than [`APART`]; a policer.
 
 use crate::units::Time;
 
@@ -30,6 +33,8 @@ const MOST: u32 = 2;
 /// window at 52 segments (3/8 of its square), and three times as many as are lost of 1024 at 2 %.
 const KEPT: usize = 64;
 const ONE_IN: u32 = 4;
+/// Comparisons after which half of the older ones are forgotten.
+const LAST: u32 = 16;
 
 /// Delays of packets, and how they compare with those of packets behind lost ones.
 pub(super) struct Comparison {
@@ -43,8 +48,13 @@ pub(super) struct Comparison {
     compared: u32,
     count: f64,
     overtaken: bool,
+    /// Of the last comparisons (8 to 15 of them), how many, and how many found the same delay.
+    last: u32,
+    alike: u32,
     /// Sum of what round trips count.
     pub(super) sum: f64,
+    /// It has reached half of a sign, and neither fallen to a quarter since nor have delays become alike.
+    likely: bool,
 }
 
 /// Time in microseconds, in half the memory.
@@ -53,7 +63,19 @@ type Micros = u32;
 impl Default for Comparison {
     fn default() -> Comparison {
         let [earlier, behind] = [[0; KEPT]; 2];
-        Comparison { earlier, behind, taken: 0, asked: 0, compared: 0, count: 0.0, overtaken: false, sum: 0.0 }
+        Comparison {
+            earlier,
+            behind,
+            taken: 0,
+            asked: 0,
+            compared: 0,
+            count: 0.0,
+            overtaken: false,
+            last: 0,
+            alike: 0,
+            sum: 0.0,
+            likely: false,
+        }
     }
 }
 
@@ -86,13 +108,19 @@ impl Comparison {
             self.count += 1.0;
         } else if other > behind.saturating_add(APART) {
             self.count += SHORTER;
+        } else {
+            self.alike += 1;
+        }
+        self.last += 1;
+        if self.last == LAST {
+            (self.last, self.alike) = (LAST / 2, self.alike / 2);
         }
     }
     /// A packet was overtaken by a later one.
     pub(super) fn overtaken(&mut self) {
         self.overtaken = true;
     }
-    /// The round trip is over; a router may have told of what is lost.
+    /// The round trip is over; `explained` if a router reported what is lost.
     pub(super) fn next_round(&mut self, explained: bool) {
         let count = match (explained, self.overtaken) {
             (true, _) => MOST as f64 * SHORTER,
@@ -101,18 +129,23 @@ impl Comparison {
         };
         self.sum = (self.sum + count).clamp(0.0, CERTAIN);
         (self.compared, self.count, self.overtaken) = (0, 0.0, false);
+        self.likely = !self.is_alike() && self.sum >= if self.likely { CERTAIN / 4.0 } else { CERTAIN / 2.0 };
     }
     /// Packets are lost where a queue is full.
     pub(super) fn is_certain(&self) -> bool {
         self.sum >= CERTAIN
     }
-    /// It may be so.
+    /// It may be so: half of a sign where delays differ, until it has fallen to a quarter or they do not.
     pub(super) fn is_likely(&self) -> bool {
-        2.0 * self.sum >= CERTAIN
+        self.likely
+    }
+    /// Most of the last comparisons found the same delay, so that they say nothing.
+    pub(super) fn is_alike(&self) -> bool {
+        2 * self.alike > self.last
     }
     /// Begins again.
     pub(super) fn forget(&mut self) {
-        self.sum = 0.0;
+        (self.sum, self.likely) = (0.0, false);
     }
 }
 

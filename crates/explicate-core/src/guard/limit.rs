@@ -1,4 +1,4 @@
-//! When TCP's window becomes the limit of an explicit sender, and when it ends: by losses and delays where no router answers.
+//! When TCP's window begins to limit an explicit sender, and when it stops: by losses and delays where no router answers.
 //!
 //! One rule for the flows of the core and for the tunnels of a gateway. [`Seen`] is a round trip, [`Limit`] the rule.
 
@@ -6,7 +6,7 @@ use crate::units::Time;
 
 /// Fewest packets that a round trip is judged by.
 pub const FEWEST: f64 = 10.0;
-/// Share of the packets that the air may lose, if nobody says otherwise.
+/// Share of the packets that the air may lose, by default.
 pub const AIR_LOSS: f64 = 0.02;
 
 /// Round trips in a row that make a sign.
@@ -16,9 +16,9 @@ const MOST_LOST: f64 = 0.2;
 /// Lost packets beyond those that the air may lose that make a sign, and for how many of them a round trip counts at most.
 const SURPLUS: f64 = 30.0;
 const OF_A_ROUND: f64 = 12.0;
-/// The same sum, from zero, that shows that a path is still ill: a lost packet of a small window alone does not.
-const STILL_ILL: f64 = 10.0;
-/// How long a path has to be well before the limit ends, at first and at most.
+/// The same sum, from zero, that shows that a path still is congested: one lost packet of a small window does not.
+const STILL_LOSSY: f64 = 10.0;
+/// How long a path has to be clear before the limit ends, at first and at most.
 const PATIENCE: Time = Time::secs(30);
 const MOST_PATIENCE: Time = Time::secs(3600);
 /// Delay that is a sign: at least, and as a share of the least round trip.
@@ -65,17 +65,27 @@ pub enum Change {
 }
 
 /// Whether TCP's window is the limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Off,
+    /// It is as long as a short queue is likely to be full.
+    Suspected,
+    /// It is until the path has been clear for some time.
+    On,
+}
+
+/// The rule by which TCP's window is the limit or not.
 #[derive(Debug)]
 pub struct Limit {
     air_loss: f64,
-    on: bool,
+    state: State,
     /// Round trips in a row with a sign, and lost packets beyond those that the air may lose.
     signs: u32,
     surplus: f64,
-    /// That sum since the path was ill, while the limit is on.
-    since_ill: f64,
-    /// Since when the path is well, and how long it has to be.
-    well_since: Time,
+    /// That sum since the path last was congested, while the limit is on.
+    recent: f64,
+    /// Since when the path is clear, and how long it has to be.
+    clear_since: Time,
     patience: Time,
 }
 
@@ -84,17 +94,17 @@ impl Limit {
     pub fn new(air_loss: f64) -> Limit {
         Limit {
             air_loss,
-            on: false,
+            state: State::Off,
             signs: 0,
             surplus: 0.0,
-            since_ill: 0.0,
-            well_since: Time::ZERO,
+            recent: 0.0,
+            clear_since: Time::ZERO,
             patience: PATIENCE,
         }
     }
     /// TCP's window is the limit.
     pub fn is_on(&self) -> bool {
-        self.on
+        self.state != State::Off
     }
     /// Lost packets beyond those that the air may lose.
     pub fn surplus(&self) -> f64 {
@@ -116,23 +126,37 @@ impl Limit {
         self.signs = if sign { self.signs + 1 } else { 0 };
         let beyond = (seen.unexplained - air).min(OF_A_ROUND);
         self.surplus = (self.surplus + beyond).max(0.0);
-        self.since_ill = (self.since_ill + beyond).max(0.0);
-        let certain = self.signs >= ROUNDS || self.surplus > SURPLUS || seen.queue == FullQueue::Certain;
-        let losses = self.since_ill > STILL_ILL || seen.queue != FullQueue::Unseen && seen.lost > 0.0;
-        let ill = sign || losses || 2 * seen.delay.0 > seen.most_delay.0;
-        if !self.on && certain {
-            (self.on, self.well_since, self.since_ill) = (true, now, 0.0);
-            return Some(Change::Begins);
+        self.recent = (self.recent + beyond).max(0.0);
+        let before = self.is_on();
+        self.state = if self.state == State::On { self.while_on(now, seen, sign) } else { self.while_off(now, seen) };
+        match (before, self.is_on()) {
+            (false, true) => Some(Change::Begins),
+            (true, false) => Some(Change::Ends),
+            _ => None,
         }
-        if !self.on || ill {
-            (self.well_since, self.since_ill) = (now, 0.0);
-        } else if now.since(self.well_since) > self.patience {
-            self.on = false;
+    }
+    /// What follows a round trip without the limit, or with one that is suspected.
+    fn while_off(&mut self, now: Time, seen: &Seen) -> State {
+        if self.signs >= ROUNDS || self.surplus > SURPLUS || seen.queue == FullQueue::Certain {
+            (self.clear_since, self.recent) = (now, 0.0);
+            State::On
+        } else if seen.queue == FullQueue::Likely {
+            State::Suspected
+        } else {
+            State::Off
+        }
+    }
+    /// What follows a round trip with the limit: its end when the path has been clear for long enough.
+    fn while_on(&mut self, now: Time, seen: &Seen, sign: bool) -> State {
+        let losses = self.recent > STILL_LOSSY || seen.queue != FullQueue::Unseen && seen.lost > 0.0;
+        if sign || losses || 2 * seen.delay.0 > seen.most_delay.0 {
+            (self.clear_since, self.recent) = (now, 0.0);
+        } else if now.since(self.clear_since) > self.patience {
             self.forget();
             self.patience = Time(2 * self.patience.0).min(MOST_PATIENCE);
-            return Some(Change::Ends);
+            return State::Off;
         }
-        None
+        State::On
     }
 }
 
@@ -192,7 +216,7 @@ mod tests {
         (0..sent).filter(|_| rng.uniform() < rate).count() as u32
     }
 
-    /// 20 packets in a round trip of 600 ms, of which the air loses 1 %: one lost packet is 5 % of a round trip.
+    /// The air loses 1 % of 20 packets a round trip, so that one lost packet is 5 % of a round trip.
     #[test]
     fn losses_of_the_air_do_not_keep_a_small_window_limited() {
         let (mut rng, mut limit, mut now) = (Rng::stream(1, "air"), Limit::new(AIR_LOSS), Time::ZERO);
@@ -218,6 +242,22 @@ mod tests {
             limit.take(Time::millis(600 * number), &round(1000, lost(&mut rng, 1000, 0.04)));
             assert!(limit.is_on() || number < 6, "{number}");
         }
+    }
+
+    /// A queue that is likely to be full limits the sender until it is not; one that is full does for 30 s.
+    #[test]
+    fn a_suspicion_ends_with_its_evidence() {
+        let (mut limit, mut now) = (Limit::new(AIR_LOSS), Time::ZERO);
+        let mut take = |queue: FullQueue| {
+            now += Time::millis(600);
+            limit.take(now, &Seen { queue, ..round(1000, 1) })
+        };
+        assert_eq!(take(FullQueue::Likely), Some(Change::Begins));
+        assert_eq!(take(FullQueue::Likely), None);
+        assert_eq!(take(FullQueue::Unseen), Some(Change::Ends));
+        assert_eq!([FullQueue::Likely, FullQueue::Certain].map(&mut take), [Some(Change::Begins), None]);
+        let lasts = (1..200).find(|_| take(FullQueue::Unseen) == Some(Change::Ends)).unwrap();
+        assert!((50..=52).contains(&lasts), "30 s are 50 round trips: {lasts}");
     }
 
     /// A minute has 2000 round trips of 50 packets (20 Mbit/s and 30 ms) or 100 of 1000 (and 600 ms); each of 400 minutes loses 1.5 %

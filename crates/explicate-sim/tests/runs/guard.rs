@@ -158,7 +158,8 @@ fn costs_nothing_where_routers_answer() {
 }
 
 /// Losses of the air at all delays: 0.5 % to 1.5 % beside jitter, in order or not, late packets and bursts, where all routers answer
-/// and where a plain link is wider. The limit never comes, so the flow is the same as one without a guard.
+/// and where a plain link is wider. The limit never comes. Dips show that no queue follows, and change which packets are lost: single
+/// runs have more or less than without a guard, and all together 0.98 of it at least.
 #[test]
 fn losses_of_the_air_look_like_no_full_queue() {
     let jitter = |more: &str| format!("{{ kind = \"jitter\", mean = \"2ms\"{more} }}, ");
@@ -169,6 +170,7 @@ fn losses_of_the_air_look_like_no_full_queue() {
         jitter(""),
         "{ kind = \"reordering\", rate = \"1%\" }, ".to_string(),
     ];
+    let mut shares = Vec::new();
     for (routers, wide) in [("all", "200Mbit/s"), ("half", "30Mbit/s")] {
         for (more, rate) in air.iter().zip(["1.5%", "1%", "1%", "0.5%", "1%"]) {
             let channel = format!("channel = [{more}{{ kind = \"random_loss\", rate = \"{rate}\" }}]\n");
@@ -182,13 +184,17 @@ fn losses_of_the_air_look_like_no_full_queue() {
                 };
                 let (on, off) = (done("on"), done("off"));
                 let most = on.samples("f.0", "losses_with_delay", 0.0).into_iter().fold(0.0, f64::max);
-                println!("{routers}, {protocol}, {channel}: {most} at most");
-                assert!(most <= 30.0, "{routers}, {protocol}, {channel}: {most} of 60");
-                let (on, off) = (on.flows("f", "goodput_bps")[0], off.flows("f", "goodput_bps")[0]);
-                assert_eq!(on, off, "{routers}, {protocol}, {channel}");
+                let limited = on.samples("f.0", "law", 0.0).into_iter().filter(|law| *law == 1.0).count();
+                let (on, off) = (on.flows("f", "goodput_bps")[0] / 1e6, off.flows("f", "goodput_bps")[0] / 1e6);
+                let what = format!("{routers}, {protocol}, {}", channel.trim());
+                println!("{what}: {most} at most, {on:.2} Mbit/s, unguarded {off:.2} ({:.3})", on / off);
+                assert!(limited == 0 && most <= 30.0, "{what}: {most} of 60, limited in {limited} samples");
+                shares.push(on / off);
             }
         }
     }
+    println!("mean of {} runs: {:.3} of what unguarded ones have", shares.len(), mean(&shares));
+    assert!(mean(&shares) >= 0.98, "{:.3}", mean(&shares));
 }
 
 /// Two narrow clouds of plain hops that XCP-i measures, with 1 % lost in them or none.
