@@ -2,6 +2,7 @@
 
     python bench/cost_million.py                     measure, and print the table
     python bench/cost_million.py --markdown FILE     put it between the `million` markers; draw the plot beside FILE
+    python bench/cost_million.py --draw FILE         draw the plot again from the table in FILE
     python bench/cost_million.py --judge             only count instructions (10,000 and 100,000 flows) and memory
 
 There are two ways to have fewer flows: over links of the same rate, so that each has more of it, or over slower links,
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from callgrind import build_engine
 from cost_network import Row, Told, run_engine
-from shared import picture, replace_between
+from shared import picture, replace_between, table_of
 
 from explicate.charts import Axes, Series, round_up
 
@@ -139,21 +140,37 @@ def tables(times: Rounds, counts: dict[tuple[Point, str], float]) -> str:
     return "\n".join(lines)
 
 
-def drawing(times: Rounds) -> str:
+Costs = dict[tuple[Point, str], float]
+"""Nanoseconds a packet-hop."""
+
+
+def read(page: Path) -> Costs:
+    """The times that a page has."""
+    rows = (row for row in table_of(page, "million") if len(row) > 1)
+    found = {(of.removesuffix(" Mbit/s"), system): float(ns) for of, system, _, _, _, ns, *_ in rows}
+    return {(point, system): found[f"{point.flows} {point.mbps}", system] for point in POINTS for system in SYSTEMS}
+
+
+def drawing(costs: Costs) -> str:
     """The plot: time against flows, for both ways to have fewer."""
-    panels = [(name, [line(times, system, points) for system in SYSTEMS]) for name, points in ALIKE]
+    panels = [(name, [line(costs, system, points) for system in SYSTEMS]) for name, points in ALIKE]
     top = round_up(max(y for _, lines in panels for one in lines for y in one.y))
     drawn = [
-        (Axes(name, f"flows, {name}", "ns per packet-hop", (SIZES[0], SIZES[-1]), (0.0, top), log="x"), lines)
+        (Axes(name, f"flows ({name})", "ns per packet-hop", (SIZES[0], SIZES[-1]), (0.0, top), log="x"), lines)
         for name, lines in panels
     ]
     return picture("What a packet-hop costs with up to a million flows", drawn, 400)
 
 
-def line(times: Rounds, system: str, points: Sequence[Point]) -> Series:
+def line(costs: Costs, system: str, points: Sequence[Point]) -> Series:
     """Its curve."""
-    flows, cost = [point.flows for point in points], [least(times[point, system], "ns") for point in points]
+    flows, cost = [point.flows for point in points], [costs[point, system] for point in points]
     return Series(system, SYSTEMS.index(system), flows, cost)
+
+
+def draw(costs: Costs, page: Path) -> None:
+    """Put the plot beside a page."""
+    (page.parent / "million.svg").write_text(drawing(costs), encoding="utf-8")
 
 
 def judge(counts: dict[tuple[Point, str], float]) -> list[str]:
@@ -186,7 +203,11 @@ def main() -> None:
         "--judge", action="store_true", help="count instructions and memory, and fail if either grows too much"
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--draw", type=Path, help="document with a table; the plot goes beside it, nothing is measured")
     options = parser.parse_args()
+    if options.draw:
+        draw(read(options.draw), options.draw)
+        return
     build_engine()
     if options.judge:
         if over := judge(instructions()) + judge_memory():
@@ -197,7 +218,7 @@ def main() -> None:
     print(text)
     if options.markdown:
         replace_between(options.markdown, text, "million")
-        (options.markdown.parent / "million.svg").write_text(drawing(times), encoding="utf-8")
+        draw({pair: least(told, "ns") for pair, told in times.items()}, options.markdown)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python bench/cost_scaling.py                     measure, and print the table
     python bench/cost_scaling.py --markdown FILE     put it between the `scaling` markers; draw cost.svg beside FILE
+    python bench/cost_scaling.py --draw FILE         draw cost.svg again from the table in FILE
 
 A point is one network. Nanoseconds are of the thread's CPU time, the least of some rounds that go over all points in
 turn, so that what else the machine does falls on all alike. Instructions are counted by callgrind over the same span of
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from callgrind import build_engine
 from cost_network import Row, run_engine
-from shared import picture, replace_between
+from shared import picture, replace_between, table_of
 
 from explicate.charts import Axes, Series, round_up
 
@@ -110,6 +111,18 @@ def table(costs: dict[tuple[Point, str], Cost]) -> str:
     return "\n".join(lines)
 
 
+def read(page: Path) -> dict[tuple[Point, str], Cost]:
+    """The figures that a page has."""
+    costs = {}
+    for point, (axis, size, *cells) in zip(POINTS, table_of(page, "scaling"), strict=True):
+        if (axis, size) != (point.axis, str(point.size)):
+            raise ValueError(f"{page}: a row for {axis} {size}, where {point.axis} {point.size} belongs")
+        values = [float(cell) if cell else None for cell in cells]
+        for place, system in enumerate(SYSTEMS):
+            costs[point, system] = Cost(*values[2 * place : 2 * place + 2])
+    return costs
+
+
 def drawing(costs: dict[tuple[Point, str], Cost]) -> str:
     """The plot: for each axis the time on the left and the instructions on the right."""
     panels = []
@@ -131,7 +144,11 @@ def main() -> None:
     """Measure, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", type=Path, help="document whose table is replaced; the plot goes beside it")
+    parser.add_argument("--draw", type=Path, help="document with a table; the plot goes beside it, nothing is measured")
     options = parser.parse_args()
+    if options.draw:
+        (options.draw.parent / "cost.svg").write_text(drawing(read(options.draw)), encoding="utf-8")
+        return
     build_engine()
     costs = measure()
     print(table(costs))

@@ -9,6 +9,8 @@ from pictures import picture
 
 import explicate
 from explicate.charts import Axes, Series, round_up
+from explicate.figures import Study
+from explicate.figures.study import binned
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = ROOT / "scenarios" / "long-fat-pipe.toml"
@@ -20,21 +22,23 @@ PANELS = (("utilisation", "utilisation (%)", 100.0), ("queue_packets", "queue (p
 """Variable, label, factor."""
 
 
-def panel(samples: pl.DataFrame, variable: str, label: str, factor: float) -> tuple[Axes, list[Series]]:
-    """One variable of the bottleneck over time, a line for each protocol."""
+def panel(study: Study, variable: str, label: str, factor: float) -> tuple[Axes, list[Series]]:
+    """One variable of the bottleneck over time, a line for each protocol; rates are means of whole round trips."""
+    samples = study.samples(variable)
+    if variable == "utilisation":
+        samples = binned(samples, study.spans(samples))
     lines = []
     for place, (variant, name) in enumerate(CURVES.items()):
-        wanted = (pl.col("variant") == variant) & (pl.col("object") == LINK) & (pl.col("variable") == variable)
-        rows = samples.filter(wanted)
+        rows = samples.filter(pl.col("variant") == variant, pl.col("object") == LINK)
         lines.append(Series(name, place, rows["time_s"].to_list(), (rows["value"] * factor).to_list()))
-    times, values = ([value for one in lines for value in getattr(one, of)] for of in ("x", "y"))
-    return Axes(label, "time (s)", label, (0.0, max(times)), (0.0, round_up(max(values)))), lines
+    values = [value for one in lines for value in one.y]
+    return Axes(label, "time (s)", label, (0.0, study.end_s), (0.0, round_up(max(values)))), lines
 
 
 def main() -> None:
     """Run and draw."""
-    samples = explicate.compare(SCENARIO, list(CURVES)).samples
-    panels = [panel(samples, *one) for one in PANELS]
+    study = Study.of(explicate.compare(SCENARIO, list(CURVES)))
+    panels = [panel(study, *one) for one in PANELS]
     PICTURE.write_text(picture("XCP, NewReno and CUBIC on a long fat pipe", panels, 300), encoding="utf-8")
     print(PICTURE)
 

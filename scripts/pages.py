@@ -8,9 +8,20 @@ from pathlib import Path
 
 def replace_between(path: Path, text: str, name: str) -> None:
     """Puts `text` between the markers of this name in a document."""
-    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    old = path.read_text(encoding="utf-8")
-    if begin not in old or end not in old:
-        sys.exit(f"{path}: no {begin} ... {end}")
-    head, tail = old[: old.index(begin) + len(begin)], old[old.index(end) :]
+    head, _, tail = _parts(path, name)
     path.write_text(f"{head}\n{text}\n{tail}", encoding="utf-8")
+
+
+def between(path: Path, name: str) -> str:
+    """What is between the markers of this name in a document."""
+    return _parts(path, name)[1]
+
+
+def _parts(path: Path, name: str) -> tuple[str, str, str]:
+    """A document up to a beginning marker, from there to its end, and from that on; both markers stay outside."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    text = path.read_text(encoding="utf-8")
+    if begin not in text or end not in text:
+        sys.exit(f"{path}: no {begin} ... {end}")
+    first, last = text.index(begin) + len(begin), text.index(end)
+    return text[:first], text[first:last], text[last:]

@@ -22,6 +22,10 @@ from explicate.figures import Panel
 from explicate.plotting import PRINT, STYLE, draw_panel, line_style
 
 PANEL_IN = (4.6, 2.8)
+WIDE_IN = (6.4, 2.2)
+"""A panel that has a row to itself: where a page is as narrow as a telephone, it is still legible."""
+STACKED = 3
+"""The most panels that stand one below the other."""
 ROW_IN = 0.25
 """Height of a line of a legend below."""
 DOT_PT = 3.5
@@ -48,14 +52,15 @@ VARIABLES |= {colour: f"s{place}" for place, colour in enumerate(PRINT)}
 def picture(
     title: str, panels: Sequence[tuple[Axes, Sequence[Series]]], columns: int, legend: Sequence[Series] = ()
 ) -> str:
-    """Return an SVG file: panels two in a row, their lines thinned to `columns` columns.
+    """Return an SVG file: panels one below the other, many two in a row, their lines thinned to `columns` columns.
 
     Each has the names of its lines, unless a `legend` below all of them has them.
     """
-    across, down = min(len(panels), 2), math.ceil(len(panels) / 2)
+    across = 1 if len(panels) <= STACKED else 2
+    down, (wide, high) = math.ceil(len(panels) / across), WIDE_IN if across == 1 else PANEL_IN
     with mpl.rc_context(LOOKS):
         below = ROW_IN * len(legend)
-        figure = Figure(figsize=(PANEL_IN[0] * across, PANEL_IN[1] * down + below), layout="constrained")
+        figure = Figure(figsize=(wide * across, high * down + below), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False).flatten()
         for axes, (frame, lines) in zip(grid, panels, strict=False):
             draw_panel(axes, Panel("", frame, tuple(_thinned(one, columns) for one in lines if not one.dots)))

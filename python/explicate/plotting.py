@@ -164,11 +164,16 @@ def _frame(axes: Any, frame: Axes) -> None:
         axes.axvspan(*frame.shade, color="#8b949e", alpha=0.15, linewidth=0)
     if "x" in frame.log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_major_formatter(lambda x, _: _plain(x))
     axes.set_xlim(*frame.x)
     axes.set_ylim(*frame.y)
     axes.set_xlabel(frame.x_label)
     axes.set_ylabel(frame.y_label)
+
+
+def _plain(value: float) -> str:
+    """Return a number at a logarithmic axis without a power of ten."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 
 def _legend(canvas: Any, figure: Figure, across: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 import explicate
 from explicate import figures
 from explicate.cli import main
+from explicate.plotting import _plain
 from explicate.sweeps.table import AllFailedError
 from explicate.sweeps.work import Failure
 
@@ -107,3 +108,14 @@ def test_errors_cross_processes(scenario: Path) -> None:
     assert str(again) == str(caught.value)
     failed = AllFailedError("not one run", [Failure({"a": 1}, 7, "why", "text")])
     assert pickle.loads(pickle.dumps(failed)).failures == failed.failures
+
+
+def test_a_logarithmic_axis_has_plain_numbers() -> None:
+    assert [_plain(value) for value in (0.01, 0.5, 1, 100, 1000, 1e6)] == [
+        "0.01",
+        "0.5",
+        "1",
+        "100",
+        "1,000",
+        "1,000,000",
+    ]
