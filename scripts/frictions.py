@@ -65,7 +65,7 @@ def page() -> str:
 def shown(text: str) -> str:
     """Code in a cell of a table, in which no character is Markdown's."""
     line = escape(" ".join(text.split()), quote=False)
-    return "<code>" + re.sub(r"[|*_`\[\]~]", lambda found: f"&#{ord(found[0])};", line) + "</code>"
+    return '<code class="long">' + re.sub(r"[|*_`\[\]~]", lambda found: f"&#{ord(found[0])};", line) + "</code>"
 
 
 def main() -> int:

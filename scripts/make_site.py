@@ -45,6 +45,8 @@ BESIDE = {
 
 SCENE = re.compile(r"<!-- scene: (\S+) (.+?) -->")
 """A place for a scene of the playground: its address, and what it is called (assets/site.js puts it into the page)."""
+LIST = re.compile(r"^((?!\d+\. |[-*|>#<] |\s)\S.*\n)(?=1\. )", re.MULTILINE)
+"""A line of text right above a numbered list, which Zensical takes for more of the text."""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 WORDS = {".rs": "rust", ".py": "python", ".toml": "toml", ".lua": "lua", ".service": "ini", ".svg": "xml"}
@@ -124,7 +126,9 @@ class Stage:
         """Stage a page, its links turned to where the site has their targets."""
         text = invited(path, (ROOT / path).read_text(encoding="utf-8"))
         parts = (
-            LINK.sub(lambda found: found[1] + self.turned(path, found[2]) + found[3], part) if links else part
+            LINK.sub(lambda found: found[1] + self.turned(path, found[2]) + found[3], LIST.sub(r"\1\n", part))
+            if links
+            else part
             for part, links in outside_fences(text)
         )
         text = "".join(parts)

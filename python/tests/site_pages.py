@@ -102,3 +102,11 @@ def test_every_figure_of_a_page_is_there(open_page: Open) -> None:
     opened = open_page(SITE / "reference" / "protocol-xcp.html")
     assert opened.page.evaluate("[...document.images].filter(i => !i.complete || i.naturalWidth === 0).length") == 0
     assert opened.page.evaluate("document.images.length") >= 1
+
+
+def test_deviations_are_a_list_and_names_in_tables_are_whole(open_page: Open) -> None:
+    opened = open_page(SITE / "reference" / "protocol-xcp.html", viewport=PHONE)
+    deviations = opened.page.locator("p:text-is('Deviations:') + ol > li")
+    assert deviations.count() == 7
+    lines = "all => all.filter(code => !/[ -]/.test(code.textContent) && code.getClientRects().length > 1).length"
+    assert opened.page.locator("td code").evaluate_all(lines) == 0
