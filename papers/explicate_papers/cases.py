@@ -23,7 +23,7 @@ FILE = "cases.json"
 
 
 def now() -> dict[str, str]:
-    """Return the hash of what each experiment runs, by id."""
+    """Return the hash of the cases of each experiment, by id."""
     return {key: digest(study) for key, study in studies().items()}
 
 
@@ -34,7 +34,7 @@ def on_record() -> dict[str, str]:
 
 
 def digest(study: Study) -> str:
-    """Return the hash of what an experiment runs."""
+    """Return the hash of an experiment's cases."""
     made = hashlib.sha256()
     for what, cases in variants(study):
         for label, case in cases.items():
@@ -43,7 +43,7 @@ def digest(study: Study) -> str:
 
 
 def variants(study: Study) -> Iterator[tuple[str, Mapping[Any, Case]]]:
-    """Yield the cases of an experiment with each effort, control and alternative, and the name of that.
+    """Yield the cases of an experiment with each effort, control and alternative, with its name.
 
     With an alternative that an experiment cannot be made with there are none.
     """
@@ -76,13 +76,13 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> float:
-    """Return a number; whole ones are the same with a decimal point and without."""
+    """Return a number; integers are the same with and without a decimal point."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
 
 def _override(text: str) -> Any:
-    """Return the value of a setting: that of TOML if it is some, else the text as it stands."""
+    """Return the value of a setting: as TOML if it is valid TOML, otherwise the text."""
     try:
         return _parsed(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

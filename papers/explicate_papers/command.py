@@ -28,7 +28,7 @@ MULTIVERSE = "multiverse.json"
 
 
 def reproduce(args: argparse.Namespace) -> int:
-    """Run and judge what was asked for; return 1 if a predicate fails."""
+    """Run and judge the requested experiments; return 1 if a predicate fails."""
     if args.list:
         print(_listing(chosen(args.what or ["all"])))
         return 0
@@ -76,7 +76,7 @@ def _judged(tried: Sequence[Attempt], store: Store, workers: int, unfailing: Col
 
 
 def _controls(what: Sequence[Experiment], effort: str, store: Store, workers: int, kept: Path) -> None:
-    """Run the controls of `what`, and put each experiment on record as soon as it is done."""
+    """Run the controls of `what`, and record each experiment as soon as it is finished."""
 
     def note(experiment: str, entry: dict[str, Any]) -> None:
         trials.save(kept, effort, {experiment: entry})
@@ -86,7 +86,7 @@ def _controls(what: Sequence[Experiment], effort: str, store: Store, workers: in
 
 
 def _multiverse(args: argparse.Namespace, folder: Path, workers: int) -> int:
-    """Fill and show the record of the multiverse of the papers that were named; return 0."""
+    """Complete and show the record of the multiverse of the named papers; return 0."""
     letters = _letters(args)
     file = folder / MULTIVERSE
     store = Store(folder / RUNS)
@@ -229,14 +229,14 @@ def count(verdicts: Sequence[Verdict]) -> Mapping[Word, int]:
 
 
 class Progress:
-    """One line on a terminal: the share of the simulated time that is done, and how long the rest will take."""
+    """One line on a terminal: the share of the simulated time that is done, and the remaining time."""
 
     def __init__(self) -> None:
         self._active = sys.stderr.isatty()
         self._began = time.monotonic()
 
     def __call__(self, done: float, all_of: float, /) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         if not self._active or all_of == 0:
             return
         spent = time.monotonic() - self._began

@@ -22,7 +22,7 @@ KINDS = {
     "flat": "the swept parameter keeps one value",
     "choice": "a choice of the paper's table has another value",
 }
-"""Every kind of mutation, and what it does."""
+"""Every kind of mutation, and its effect."""
 
 Cases = Mapping[Any, "Case"]
 Make = Callable[["Effort"], Cases]
@@ -127,7 +127,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Control:
-    """A mutation with the ids of the claims that must fail under it, and why they must."""
+    """A mutation with the ids of the claims that must fail under it, and the reason."""
 
     name: str
     mutation: Mutation

@@ -28,7 +28,7 @@ FRAMEWORK = frozenset(
     f"explicate_papers.{name}"
     for name in ("study", "register", "judge", "plan", "store", "command", "gallery", "verdicts", "freeze")
 )
-"""Modules that a hash does not follow: they run the judges and do not measure."""
+"""Modules that a hash does not follow: they run the judges and measure nothing."""
 Unit = tuple[str, str]
 """A module and a name of its top level."""
 
@@ -250,7 +250,7 @@ def now() -> dict[str, str]:
 
 @cache
 def of_experiment(identifier: str) -> str:
-    """Return one hash of all that is frozen of an experiment and of its paper's choices and plan."""
+    """Return one hash of everything that is frozen for an experiment and for its paper's choices and plan."""
     study = studies()[identifier]
     judges = [judge_digest(study, predicate.id) for predicate in study.experiment.predicates]
     return _hash([experiment_digest(study), *judges, *paper_digests(study.experiment.paper).values()])
@@ -258,7 +258,7 @@ def of_experiment(identifier: str) -> str:
 
 @cache
 def of_paper(letter: str) -> str:
-    """Return one hash of all that is frozen of a paper."""
+    """Return one hash of everything that is frozen for a paper."""
     return _hash(of_experiment(key) for key, study in studies().items() if study.experiment.paper.letter == letter)
 
 
@@ -287,7 +287,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Change:
-    """A change after the freeze: of what, the new hash, why, and the verdict before and after."""
+    """A change after the freeze: the id, the new hash, the reason, and the verdict before and after."""
 
     id: str
     hash: str
@@ -330,7 +330,7 @@ def _changes() -> dict[str, Any]:
 
 
 def unrecorded(before: Mapping[str, str], changes: Iterable[Change], current: Mapping[str, str]) -> list[str]:
-    """Return what differs from the freeze and from the ledger: a sentence for each id."""
+    """Return the differences from the freeze and its recorded changes: a sentence for each id."""
     known = {**before, **{one.id: one.hash for one in changes}}
     said = []
     for key in sorted({*known, *current}):

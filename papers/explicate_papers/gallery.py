@@ -34,11 +34,11 @@ from explicate_papers.verdicts import COUNTED, MEANING, Block, Word
 STYLES = {Word.HOLDS: "holds", Word.FAILS: "fails"}
 """The style of a class on a page; all others have ``open``."""
 BESIDE = 0.12
-"""How far apart the points of two lines stand that have the same place."""
+"""Distance between the points of two lines at the same place."""
 
 
 Entry = Mapping[str, Any]
-"""What is on record of an experiment's controls; see `trials`."""
+"""The records of an experiment's controls; see `trials`."""
 
 
 def write(
@@ -113,7 +113,7 @@ def _paper(paper: Paper, outcomes: Sequence[Outcome], universe: Entry) -> str:
 
 
 def _universe(entry: Entry) -> str:
-    """Show what holds with each alternative of a paper's choices."""
+    """Show the claims that hold with each alternative of a paper's choices."""
     lines = list(multiverse.lines(entry)) if entry else []
     if not lines:
         return ""
@@ -175,7 +175,7 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls
 
 
 def _seeds(outcome: Outcome) -> str:
-    """Say how many seeds the cases have, in how many blocks."""
+    """Return the number of seeds of the cases, and of blocks."""
     if not outcome.cases:
         return ""
     counts = [outcome.count(case) for case in outcome.cases.values()]
@@ -187,7 +187,7 @@ def _seeds(outcome: Outcome) -> str:
 
 
 def _simulated(outcome: Outcome) -> str:
-    """Say how many seconds the cases simulate."""
+    """Return the simulated seconds of the cases."""
     checked = [Source.of(one.text).check(one.overrides()) for one in (outcome.cases or {}).values()]
     return f"{_between([one['duration_s'] for one in checked])} s" if checked else ""
 
@@ -241,7 +241,7 @@ def _predicates(verdicts: Iterable[Verdict], controls: Entry) -> str:
 
 
 def _instead(verdict: Verdict) -> str:
-    """Show the criterion beside what was judged in its place."""
+    """Show the criterion, and what was judged instead."""
     if not verdict.instead:
         return ""
     rows = {"Criterion": verdict.predicate.criterion, "Judged instead, because": verdict.instead}
@@ -264,7 +264,7 @@ def _block(verdict: Verdict, block: Block) -> str:
 
 
 def _trials(verdict: Verdict, controls: Entry) -> str:
-    """Show the controls of a claim and what they did."""
+    """Show the controls of a claim and their results."""
     rows = [
         f"<li><strong>{escape(trial['outcome'])}</strong> under control “{escape(name)}” ({KINDS[control['kind']]}): "
         f"{escape(control['why'].rstrip('.'))}. Measured: {escape(trial['why'])}</li>"
@@ -276,7 +276,7 @@ def _trials(verdict: Verdict, controls: Entry) -> str:
 
 
 def _changes(experiment: Experiment) -> str:
-    """Show what was changed after the judges were frozen."""
+    """Show the changes after the judges were frozen."""
     mine = {experiment.id, *(predicate.id for predicate in experiment.predicates)}
     rows = "".join(
         f'<tr><th scope="row">{escape(one.id)}</th><td>{escape(one.reason)}</td><td>{escape(one.before)}</td>'
@@ -396,7 +396,7 @@ def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
         for one in list(panel.lines)[:MOST_SERIES]
     ]
     if panel.names:
-        # Side by side, so that none hides another.
+        # Side by side, so that no point hides another.
         shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
         lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
     series = [

@@ -1,4 +1,4 @@
-"""From runs to verdicts: every predicate of an experiment judged on two blocks of seeds, with what was measured."""
+"""Judges runs: every predicate of an experiment on two blocks of seeds, with the measured values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from explicate_papers.verdicts import Block, Word, classify
 
 NO_FILE = "not attempted: the experiment has no file yet"
 ENLARGED = 4
-"""How many times the seeds of the plan an experiment has that was enlarged."""
+"""Factor by which an enlarged experiment has more seeds than the plan."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class Attempt:
         except Exception:
             if not self.changed:
                 raise
-            return ()  # what was changed left nothing to draw
+            return ()  # the change left nothing to draw
 
 
 def _not_judged(blocks: Sequence[Block], predicate: Predicate, instead: str) -> str:

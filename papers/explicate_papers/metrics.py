@@ -1,4 +1,4 @@
-"""What the papers measure, from the tables of one run."""
+"""The quantities that the papers measure, from the tables of one run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def sum_series(results: Results, group: str, variable: str, start_s: float = 0.0
     )
     sums = rows.group_by("time_s").agg(pl.col("value").sum()).sort("time_s")
     if bin_s > 0:
-        # A sample's time is the end of its period: it belongs to the bin that it ends in.
+        # A sample's time is the end of its period: it belongs to the bin in which it ends.
         end = ((pl.col("time_s") / bin_s - 1e-9).floor() + 1) * bin_s
         sums = sums.group_by(end.alias("time_s")).agg(pl.col("value").mean()).sort("time_s")
     return sums
@@ -71,7 +71,7 @@ def largest(frame: pl.DataFrame) -> float:
 
 
 def end_s(results: Results) -> float:
-    """Return when the last sample was taken."""
+    """Return the time of the last sample."""
     return _number(results.samples["time_s"].max())
 
 

@@ -39,7 +39,7 @@ class Alternative:
 
     @property
     def name(self) -> str:
-        """How it stands on record and after ``--choice``."""
+        """Its name in the record and after ``--choice``."""
         return f"{self.choice.id}={self.value}"
 
 
@@ -50,7 +50,7 @@ def alternatives(letter: str, only: Collection[str] = ()) -> list[Alternative]:
 
 
 def words(attempt: Attempt, store: Store) -> Words:
-    """Return what the first block gives for each claim, from the runs in `store`."""
+    """Return the result of the first block for each claim, from the runs in `store`."""
     study = attempt.study
     assert study is not None
     made = {}
@@ -70,7 +70,7 @@ def _word(block: Block, *, instead: bool, unfailing: bool) -> Word:
 
 
 class Paper:
-    """One paper's record, `entry`, and how to fill it."""
+    """The record of one paper, `entry`, and how to complete it."""
 
     def __init__(self, letter: str, entry: Mapping[str, Any]) -> None:
         self.letter = letter
@@ -84,7 +84,7 @@ class Paper:
         return [one for one in experiments().values() if one.paper.letter == self.letter and one.id in studies()]
 
     def missing(self, wanted: Sequence[Alternative]) -> list[Alternative]:
-        """Return the alternatives that are not on record."""
+        """Return the alternatives that are not in the record."""
         return [one for one in wanted if one.name not in self.entry["alternatives"]]
 
     def run(
@@ -105,7 +105,7 @@ class Paper:
 
     def _judged(self, alternative: Alternative, perform: Perform, store: Store, folder: Path) -> dict[str, Any]:
         """Return the claims that differ with an alternative, and the experiments that could not be run with it."""
-        # What does not read the choice cannot differ. The alternative's own runs are not kept.
+        # Experiments that do not read the choice cannot differ. The alternative's own runs are not kept.
         scratch = folder / f"alternative-{alternative.choice.id}-{alternative.choice.others.index(alternative.value)}"
         beside = Store(scratch, store)
         touched = [one for one in self._experiments if alternative.choice.id in self._reads[one.id].read]
@@ -140,12 +140,12 @@ class Line:
 
     @property
     def whole(self) -> bool:
-        """Whether all experiments could be run; if not, the number of claims that hold says nothing."""
+        """Whether all experiments could be run; otherwise the number of claims that hold has no meaning."""
         return not self.errors
 
     @property
     def flips(self) -> str:
-        """What differs, in words."""
+        """The differences, in words."""
         said = [f"{claim} {word}" for claim, word in self.differs.items()]
         if self.errors:
             said = [f"{key} could not be run: {error}" for key, error in self.errors.items()]

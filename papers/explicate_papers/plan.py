@@ -38,7 +38,7 @@ def seeds(block: int, count: int) -> range:
 
 
 class Reads(Mapping[str, str]):
-    """Choices that remember which of them were read: what was not read cannot matter."""
+    """Choices that record which of them were read: unread ones cannot matter."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
@@ -68,7 +68,7 @@ class Choice:
 
 @cache
 def choices(paper: Paper) -> dict[str, Choice]:
-    """Return a paper's choices by parameter id; raise ValueError if the file is not as it should be."""
+    """Return a paper's choices by parameter id; raise ValueError if the file is invalid."""
     return {
         key: Choice(key, row["name"], str(row["used"]), tuple(map(str, row.get("others", []))), row["why"])
         for key, row in tomllib.loads(paper.read("choices.toml")).items()

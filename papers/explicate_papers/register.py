@@ -1,6 +1,6 @@
 """The register of the papers' experiments: what they did, what they claim, and what they leave open.
 
-Facts only; how we repeat an experiment stands in the file of its name.
+Facts only; how we repeat an experiment is in the file of its name.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PAPERS = {
 
 
 OLD_NAMES = {f"{place:03}": letter for place, letter in enumerate(PAPERS)}
-"""Numbers by which papers were called before; accepted on the command line for one more release."""
+"""Old numbers of papers; accepted on the command line for one more release."""
 
 
 def paper_named(name: str) -> Paper | None:
@@ -71,7 +71,7 @@ def paper_named(name: str) -> Paper | None:
 
 @dataclass(frozen=True)
 class Predicate:
-    """A checkable statement; `criterion` says when it holds, `basis` whose statement it is."""
+    """A checkable statement; `criterion` is the condition under which it holds, `basis` its origin."""
 
     id: str
     basis: str
@@ -92,7 +92,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of a paper, as far as its text tells."""
+    """An experiment of a paper, as its text describes it."""
 
     id: str
     paper: Paper

@@ -1,4 +1,4 @@
-"""Measured values over seeds, and what may be said of them.
+"""Measured values over seeds, and checks on them.
 
 A `Sample` has one value per seed, always in the same order, so that the difference of two samples is paired. A `Check`
 compares a sample with a bound; a bound on a number is asked of the mean, an ordering of the mean and of most seeds.
@@ -96,7 +96,7 @@ def total(samples: Iterable[Sample]) -> Sample:
 
 
 def number(value: float) -> str:
-    """Return `value` as a table shows it: four digits that count."""
+    """Return `value` as a table shows it: four significant digits."""
     if math.isnan(value):
         return "none"
     return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
@@ -104,7 +104,7 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A comparison that was made: of what, with what, and whether it holds.
+    """A comparison: what was compared, with which bound, and whether it holds.
 
     `sample` holds the values whose mean was compared with `bounds`, where it was one. Of a `proportion` the values are
     1 and 0.
@@ -198,5 +198,5 @@ def _allowed(before: Sample, after: Sample, slack: float, *, relative: bool) -> 
 
 
 def fact(what: str, *, holds: bool, measured: str, wanted: str = "holds") -> Check:
-    """Return the check of something that no seed changes."""
+    """Return the check of a quantity that no seed changes."""
     return Check(what, measured, wanted, holds)

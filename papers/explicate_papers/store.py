@@ -1,4 +1,4 @@
-"""Runs that are done: each under the hash of its resolved scenario, its seed and the engine, so none is repeated."""
+"""Finished runs, each under the hash of its resolved scenario, its seed and the engine, so that none is repeated."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Store:
         self._beside = beside
 
     def has(self, job: Job) -> bool:
-        """Whether the run is there."""
+        """Whether the run is stored."""
         return self._place(job).is_dir() or (self._beside is not None and self._beside.has(job))
 
     def load(self, job: Job) -> Results:
@@ -60,7 +60,7 @@ class Store:
         return Results.load(self._place(job))
 
     def perform(self, jobs: Sequence[Job], workers: int, told: Told) -> None:
-        """Run what is not there yet, `workers` at a time. If one fails or ^C comes, what has finished is kept.
+        """Run the missing runs, `workers` at a time. If one fails or is interrupted, finished runs are kept.
 
         Raise RuntimeError for a run that failed.
         """
@@ -78,7 +78,8 @@ class Store:
                     future.result()
                 told(done, everything)
         finally:
-            # Whenever ^C comes, also while runs are handed out: none begins any more, and those under way end soon.
+            # An interrupt may come at any time, also while runs are submitted: no further run begins, and those in
+            # progress end soon.
             stop.set()
             threads.shutdown(cancel_futures=True)
 

@@ -80,7 +80,7 @@ class NotAttemptedError(Exception):
 
 
 class EmptyClassError(Exception):
-    """A class of runs that a predicate compares is empty, so that nothing can be judged; the message says which."""
+    """A class of runs that a predicate compares is empty, so it cannot be judged; the message names the class."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Study:
         return self.experiment.id
 
     def cases(self, make: Callable[[Effort], Mapping[Any, Case]]) -> Callable[[Effort], Mapping[Any, Case]]:
-        """Take the function that says what is run."""
+        """Take the function that returns the cases."""
         self.make_cases = make
         return make
 

@@ -1,6 +1,6 @@
-"""What charts show, as data: axes, lines, dots, bars. Pages draw them by uPlot (charts.js), papers by matplotlib.
+"""Charts as data: axes, lines, dots, bars. Pages draw them with uPlot (charts.js), figures for papers with matplotlib.
 
-The HTML of a chart is an element with its data in an attribute; a style sheet gives the colours of places 0 to 7.
+The HTML of a chart is an element with its data in an attribute; a style sheet defines the colours of places 0 to 7.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Axes:
-    """What all charts need: a title for those who cannot see it, labels with units, ranges.
+    """The common part of all charts: a title for screen readers, labels with units, ranges.
 
     An axis is logarithmic if `log` has its letter; its range then starts above 0. Places 1, 2 and so on of the
     horizontal axis may have `x_names` instead of numbers.
@@ -76,7 +76,7 @@ class Axes:
     x_names: Sequence[str] = ()
 
     def data(self, names: Sequence[tuple[float, str]] = ()) -> dict[str, Any]:
-        """Return the axes as a page draws them; `names` stand at places of the horizontal one."""
+        """Return the axes in the form that a page draws; `names` are labels of places on the horizontal one."""
         named = [[at, name] for at, name in names or enumerate(self.x_names, 1)]
         at_names = {"names": named} if named else {}
         return {

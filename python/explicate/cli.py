@@ -36,7 +36,7 @@ exit status:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence with the near name."""
+    """A parser whose error is one sentence that suggests a similar name."""
 
     def __init__(self, prog: str, **texts: str) -> None:
         super().__init__(prog=prog, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **texts)  # type: ignore[arg-type]
@@ -49,8 +49,8 @@ class Parser(argparse.ArgumentParser):
         return parsed  # type: ignore[no-any-return]
 
     def error(self, message: str) -> NoReturn:
-        """Print the sentence and where help is, and end."""
-        console.complain(f"{message}\n`{self.prog} --help` shows what there is")
+        """Print the sentence and a hint at the help, and exit."""
+        console.complain(f"{message}\n`{self.prog} --help` lists the options")
         self.exit(BAD_INPUT)
 
     def _hint(self, words: Sequence[str]) -> str:
@@ -148,11 +148,11 @@ def _defect(error: BaseException) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with `argv` (by default the process's) and return the exit status."""
+    """Run the command with `argv` (by default the process's arguments) and return the exit status."""
     console.prepare()
     try:
         args = parsed(sys.argv[1:] if argv is None else argv)
-    except SystemExit as stop:  # the parser has said why
+    except SystemExit as stop:  # the parser has printed the error
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     console.set_level(getattr(args, "level", console.NORMAL))
     status = _guarded(args)
@@ -177,7 +177,7 @@ def _guarded(args: argparse.Namespace) -> int:
     except RuntimeError as error:
         console.complain(f"the run failed: {error}")
         return FAILED
-    except Exception as error:  # the user gets a sentence, a developer the traceback
+    except Exception as error:  # users get a sentence, developers the traceback
         if isinstance(error, (BadInputError, *_scenario_error())):
             console.complain(error)
             return BAD_INPUT
@@ -205,7 +205,7 @@ def _performed(args: argparse.Namespace) -> int:
 
 
 def _raised_in(error: Exception) -> str | None:
-    """Return in which callback of a protocol in Python an exception was raised; None if in none."""
+    """Return the callback of a protocol in Python that raised an exception; None if none did."""
     protocols = sys.modules.get("explicate.protocols")
     return None if protocols is None else protocols.raised_in(error)
 

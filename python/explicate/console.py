@@ -1,4 +1,4 @@
-"""What the command prints: notes and warnings, JSON, and tables that fit the terminal.
+"""Output of the command: notes and warnings, JSON, and tables that fit the terminal.
 
 Results go to standard output, the rest to standard error. Where standard output is no terminal, tables have their full
 width and no colours. `rich` is imported only to draw on a terminal; it honours NO_COLOR.
@@ -20,20 +20,20 @@ GROUPING = "\u202f"
 """Separates thousands on pages; a terminal shows plain digits, which can be copied into other programs."""
 
 PLAIN = {"–": "-", "−": "-", "…": "...", "∞": "inf", "±": "+-", "×": "x", "→": "->", "≥": ">=", "≤": "<=", "µ": "u"}
-"""For encodings that lack a character."""
+"""Replacements for encodings that lack a character."""
 
 QUIET, NORMAL, VERBOSE = -1, 0, 1
 
 
 class _State:
-    """How much is said on standard error, and since when the command runs."""
+    """Verbosity on standard error, and the start time of the command."""
 
     level = NORMAL
     began = time.monotonic()
 
 
 def set_level(level: int) -> None:
-    """Say errors only (`QUIET`), warnings and notes too (`NORMAL`), or also what is done (`VERBOSE`)."""
+    """Print errors only (`QUIET`), also warnings and notes (`NORMAL`), or also the steps of the work (`VERBOSE`)."""
     _State.level = level
 
 
@@ -43,7 +43,7 @@ def elapsed_s() -> float:
 
 
 def prepare() -> None:
-    """Let no character break the output: replace those that an encoding such as cp1252 lacks."""
+    """Replace characters that an encoding such as cp1252 lacks, so that none stops the output."""
     _State.began = time.monotonic()
     codecs.register_error("explicate.plain", _replacement)
     for stream in (sys.stdout, sys.stderr):
@@ -80,19 +80,19 @@ def write_toml(content: str) -> None:
 
 
 def note(message: str, *, file: TextIO | None = None, blank: bool = False) -> None:
-    """Print a note, unless the user wants none; `blank` puts an empty line before it."""
+    """Print a note, unless the output is quiet; `blank` adds an empty line before it."""
     if _State.level >= NORMAL:
         print(("\n" if blank else "") + message, file=file or sys.stderr)
 
 
 def detail(message: str) -> None:
-    """Print what is done, if the user asked for it."""
+    """Print a step of the work, if the output is verbose."""
     if _State.level >= VERBOSE:
         print(message, file=sys.stderr)
 
 
 def warning(message: str) -> None:
-    """Print a warning, unless the user wants none."""
+    """Print a warning, unless the output is quiet."""
     if _State.level >= NORMAL:
         _marked("warning:", message, "yellow")
 
@@ -151,7 +151,7 @@ def _drawn(head: Sequence[str], body: Sequence[Sequence[str]], left: int) -> str
 
 
 def _fitting(head: Sequence[str], body: Sequence[Sequence[str]], left: int, width: int) -> list[list[int]]:
-    """Return the columns of each part of a table, so that the parts fit `width`; texts to the left may be folded."""
+    """Return the columns of each part of a table, so that the parts fit `width`; texts on the left may be wrapped."""
     if left >= len(head):
         return [list(range(len(head)))]
     widths = [max(len(line[i]) for line in (head, *body)) + 2 for i in range(len(head))]

@@ -30,8 +30,9 @@ SECONDS = {
     "hops-1G-1000": 1.0,
     "merges-1G-1000": 1.0,
 }
-"""Simulated seconds T of the cases that are counted: short, because callgrind is slow, but after the start of all flows
-and what their slow starts lost."""
+"""Simulated seconds T of the cases that are counted: short, because callgrind is slow, but after the start of all
+flows and the losses of their slow starts.
+"""
 
 # The engine alone, without the package's imports.
 ONE_RUN = """
@@ -45,7 +46,7 @@ print(run(sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else None))
 
 
 class CountError(RuntimeError):
-    """Callgrind was there, but did not count."""
+    """Callgrind exists, but did not count."""
 
 
 def measure(case: str) -> engine.BenchCase:
@@ -68,7 +69,7 @@ def run(case: str) -> engine.BenchCase:
 
 
 ROUNDS = 3
-"""How often floor and engine are timed in turn."""
+"""Number of rounds in which floor and engine are timed in turn."""
 
 
 def beside_floor() -> list[engine.BenchCase]:
@@ -90,7 +91,7 @@ def countable(case: str) -> bool:
 
 
 def instructions_per_hop(case: str) -> float:
-    """Return the instructions that one packet-hop of the case takes; raise CountError if callgrind fails."""
+    """Return the instructions per packet-hop of the case; raise CountError if callgrind fails."""
     once, twice = _count(case, SECONDS[case]), _count(case, 2 * SECONDS[case])
     return (twice[0] - once[0]) / (twice[1] - once[1])
 

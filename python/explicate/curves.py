@@ -17,14 +17,14 @@ from explicate import engine
 from explicate.source import value_text
 
 MOST_TRIALS = 100_000_000
-"""Packets drawn for a row: some minutes with a code."""
+"""Maximum number of packets per row: some minutes of computing with a code."""
 LINK = "r1->r2"
 PATH = f"link.{LINK}.channel.0."
-"""Where the channel stands in the scenario that is made for it."""
+"""Path of the channel in the generated scenario."""
 
 
 def scenario(kind: str) -> str:
-    """Return the least scenario with a channel of this kind."""
+    """Return the smallest scenario with a channel of this kind."""
     return (
         f'[topology]\nkind = "dumbbell"\npairs = 1\nbottleneck = {{ rate = "10Mbit/s" }}\n'
         f'[[link]]\nname = "{LINK}"\nchannel = [{{ kind = {json.dumps(kind)} }}]\n'

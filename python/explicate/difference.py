@@ -24,7 +24,7 @@ from explicate.sweeps.measures import Measure, measured
 from explicate.text import number, table
 
 SIDE = "results"
-"""The axis of two results put together; its values are their names."""
+"""The axis of two combined results; its values are their names."""
 
 OF_GROUPS = (
     "goodput_bps",
@@ -43,7 +43,7 @@ SURE, UNSURE, EQUAL, UNKNOWN = "differs", "within the seeds", "equal", "one run"
 
 @dataclass(frozen=True)
 class Difference:
-    """Two results, their names, and what differs between them."""
+    """Two results, their names, and the differences between them."""
 
     names: tuple[str, str]
     both: tuple[Results, Results]
@@ -86,7 +86,7 @@ class Difference:
         return replace(stacked, axes=(SIDE, *one.axes))
 
     def text(self) -> str:
-        """Return what a terminal shows."""
+        """Return the text for a terminal."""
         if self.same:
             return f"{self.names[0]} and {self.names[1]}: flows, links and samples are equal"
         lines = self.scenario()
@@ -169,7 +169,7 @@ def _compared(one: pl.DataFrame, other: pl.DataFrame, name: str) -> dict[str, An
 
 
 def _verdict(one: set[float], other: set[float], difference: float | None, half: float | None) -> str:
-    """Say what the values of both sides, the difference of their means and half its interval amount to."""
+    """Return the verdict on the values of both sides, the difference of their means and half its interval."""
     if difference is None:
         return "only in A" if one else "only in B"
     if len(one) == 1 and one == other:

@@ -22,7 +22,7 @@ MOST_FAILURES = 5
 
 
 def heading(results: Results) -> str:
-    """Return one line: the name, how many runs, from which seed."""
+    """Return one line: the name, the number of runs, the first seed."""
     count = results.run.height
     runs = "1 run" if count == 1 else f"{count} runs"
     points = f", {len(results.points())} points" if results.axes else ""
@@ -106,7 +106,7 @@ def intervals(results: SweepResults) -> str:
 
 
 def failures(results: SweepResults, out: str | None) -> list[str]:
-    """Return a line for each of the first runs that failed, and where their scenarios are."""
+    """Return a line for each of the first failed runs, and the location of their scenarios."""
     count = len(results.failures)
     lines = [f"{count} of {results.run.height + count} runs failed"]
     lines += [f"  {failure}" for failure in results.failures[:MOST_FAILURES]]
@@ -117,7 +117,7 @@ def failures(results: SweepResults, out: str | None) -> list[str]:
 
 
 def fluid(results: Results) -> str:
-    """Return one line: how large the fluid model was, and what it cost."""
+    """Return one line: the size of the fluid model, and its cost."""
     runs = results.timing["runs"]
     first, seconds = runs[0], sum(run["set_up_s"] + run["wall_s"] for run in runs)
     flows, size = results.flows.filter(results.flows["run"] == 0)["count"].sum(), first["bytes"] / 1e6
@@ -174,7 +174,7 @@ FLOOR_TITLES = ["case", "ns / hop", "times the least", "instructions / hop", "ti
 
 
 def floor_rows(cases: Sequence[BenchCase]) -> list[list[str]]:
-    """Return the cost of a hop in each case, and how many times that of the lowest floor of its size it is."""
+    """Return the cost of a hop in each case, and its ratio to the lowest floor of the same size."""
 
     def nanoseconds(case: BenchCase) -> float:
         return 1e9 * case["cpu_seconds"] / max(case["hops"], 1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 OTHER = os.environ.get("EXPLICATE_ENGINE", "")
-"""The module that takes the place of the compiled engine: one with more protocols in it (CONTRIBUTING.md)."""
+"""The module that replaces the compiled engine, with more protocols (CONTRIBUTING.md)."""
 
 try:
     from explicate import _native
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     PortView = _native.PortView
     Sent = _native.Sent
 else:
-    # An engine that stands in for the compiled one need not have them.
+    # Another engine need not have these.
     Ack, Header, Loss, Packet, PortView, Sent = (
         getattr(_native, name, object) for name in ("Ack", "Header", "Loss", "Packet", "PortView", "Sent")
     )
@@ -96,7 +96,7 @@ class FlowGroup(TypedDict):
 
 
 class Checked(TypedDict):
-    """A valid scenario, seen from outside. ``sweep`` is a list of ``[key, values]``."""
+    """Facts about a valid scenario. ``sweep`` is a list of ``[key, values]``."""
 
     resolved: str
     warnings: list[str]
@@ -146,12 +146,12 @@ def version() -> str:
 
 
 def registry() -> list[Entry]:
-    """Return all that a scenario can name, with parameters, units and paper sections."""
+    """Return everything that a scenario can name, with parameters, units and paper sections."""
     return cast(list[Entry], json.loads(_native.registry()))
 
 
 def register(protocol: dict[str, Any]) -> None:
-    """Register a protocol that is written in Python (`explicate.protocols`); raise ValueError if it cannot be."""
+    """Register a protocol written in Python (`explicate.protocols`); raise ValueError if it is invalid."""
     _native.register(protocol)
 
 
@@ -169,7 +169,7 @@ def columns() -> dict[str, list[Column]]:
 
 
 def template(kind: str) -> str:
-    """Return a commented scenario to start from; raise ScenarioError, naming the kinds, if there is none such."""
+    """Return a commented scenario to start from; raise ScenarioError, which lists the kinds, for an unknown kind."""
     return _native.template(kind)
 
 
@@ -179,7 +179,7 @@ def templates() -> dict[str, str]:
 
 
 def companions(kind: str) -> dict[str, str]:
-    """Return the files that a template needs beside it: contents by name."""
+    """Return the additional files of a template: contents by name."""
     return cast(dict[str, str], json.loads(_native.companions(kind)))
 
 
@@ -273,5 +273,5 @@ def floor_cases() -> list[str]:
 
 
 def floor(case: str, duration: float | None = None) -> BenchCase:
-    """Measure what moving packets costs, without an engine; raise ValueError for an unknown case."""
+    """Measure the cost of moving packets without an engine; raise ValueError for an unknown case."""
     return cast(BenchCase, json.loads(_native.floor(case, duration))["cases"][0])

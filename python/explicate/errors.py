@@ -1,8 +1,8 @@
-"""What the user got wrong, and what the user stopped."""
+"""Errors of the user's input, and interruptions."""
 
 
 class BadInputError(ValueError):
-    """Something the user gave cannot be used; the message says where and what to do."""
+    """Invalid input of the user; the message says where it is and what to do."""
 
 
 class StoppedError(KeyboardInterrupt):

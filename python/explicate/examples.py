@@ -22,7 +22,7 @@ def text(name: str) -> str:
 
 
 def companions(name: str) -> dict[str, str]:
-    """Return the files that an example reads beside it: contents by name."""
+    """Return the files that an example reads: contents by name."""
     folder = files("explicate") / "scenarios"
     found = {file: folder / file for file in FILE.findall(text(name))}
     return {file: path.read_text(encoding="utf-8") for file, path in found.items() if path.is_file()}

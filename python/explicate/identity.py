@@ -1,4 +1,4 @@
-"""What a run is known by: a hash of all that decides its result, so that none need be repeated."""
+"""Identity of a run: a hash of everything that determines its result, so that no run need be repeated."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Progress = Callable[[float], None]
 """Callback for progress: gets the fraction done, 0 to 1."""
 
 INTERVAL_S = 0.1
-"""Progress of runs in threads is reported this often."""
+"""Interval of progress reports of runs in threads."""
 
 VARIANT = "variant"
 """The axis of a comparison: the protocol as given."""
@@ -163,7 +163,7 @@ def compare_source(
 
 
 class _AbandonedError(Exception):
-    """Ends a run in another thread after the user's interrupt."""
+    """Ends a run in another thread after an interrupt by the user."""
 
 
 def _side_by_side(

@@ -15,7 +15,7 @@ ROW_PX = 430
 
 @dataclass(frozen=True)
 class Shown:
-    """Figures that a notebook displays, in a frame of their own so that neither's style touches the other."""
+    """Figures that a notebook displays, in a separate frame so that the styles do not interfere."""
 
     html: str
     height_px: int

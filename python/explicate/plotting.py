@@ -101,7 +101,7 @@ class Plot:
 
 
 def plot(results: Results, kind: str) -> Plot:
-    """Return the figure `kind` of `results`; raise BadInputError if there is none such, or no data for it."""
+    """Return the figure `kind` of `results`; raise BadInputError if there is no such figure, or no data for it."""
     if kind not in figures.ALL:
         raise BadInputError(f"no figure {kind!r}; the figures are: {', '.join(figures.ALL)}")
     figure = figures.ALL[kind](Study.of(results))
@@ -198,7 +198,7 @@ def _legend(canvas: Any, figure: Figure, across: int) -> None:
 
 
 def listed(results: Results) -> str:
-    """Return the names of all figures, each with its title or with what it lacks."""
+    """Return the names of all figures, each with its title or the missing data."""
     study = Study.of(results)
     found: Sequence[tuple[str, Figure | None]] = [(name, figure(study)) for name, figure in figures.ALL.items()]
     wide = max(map(len, figures.ALL))

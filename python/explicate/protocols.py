@@ -46,7 +46,7 @@ class Param:
     max: float = math.inf
 
     def plain(self) -> dict[str, Any]:
-        """Return the parameter as the engine takes it; raise ValueError for a default that is none."""
+        """Return the parameter in the engine's form; raise ValueError for an invalid default."""
         words = [] if isinstance(self.unit, str) else list(self.unit)
         unit = self.unit if isinstance(self.unit, str) else "choice"
         if isinstance(self.default, str):
@@ -92,41 +92,41 @@ class RouterInit:
 
 
 class Sender:
-    """The congestion controller of one flow: override `allowance`, `on_ack`, `on_loss`, and what else it needs."""
+    """The congestion controller of one flow: override `allowance`, `on_ack`, `on_loss`, and others that it needs."""
 
     params: ClassVar[Sequence[Param]] = ()
-    """Parameters of the sender, by which a scenario's flows can set it."""
+    """Parameters of the sender, which a scenario's flows can set."""
 
     def __init__(self, init: SenderInit) -> None:
-        """Override this to begin with more than nothing."""
+        """Override this to initialise state."""
 
     @classmethod
     def _make(cls, facts: Mapping[str, Any]) -> Self:
         return cls(SenderInit(**facts))
 
     def allowance(self) -> Allowance | float:
-        """Return what may be in flight now; a number alone is the window in segments."""
+        """Return the present allowance; a number alone is the window in segments."""
         raise NotImplementedError
 
     def on_start(self, now: float, rtt: float) -> None:
-        """Take the first sample of the round-trip time: the connection is set up."""
+        """Handle the first sample of the round-trip time: the connection is set up."""
 
     def on_send(self, packet: Packet, sent: Sent) -> None:
         """Fill in the congestion header of a data packet that is about to leave."""
 
     def on_ack(self, ack: Ack) -> None:
-        """Take an acknowledgement."""
+        """Handle an acknowledgement."""
         raise NotImplementedError
 
     def on_loss(self, loss: Loss) -> None:
-        """Take a loss or mark."""
+        """Handle a loss or mark."""
         raise NotImplementedError
 
     def on_timer(self, now: float) -> None:
-        """Act on the timer that `next_timer` asked for."""
+        """Handle the expiry of the timer that `next_timer` returned."""
 
     def next_timer(self) -> float:
-        """Return when `on_timer` is wanted; after `on_timer` that must be later."""
+        """Return when `on_timer` is to be called; after `on_timer` this must be later."""
         return math.inf
 
     def resume(self, now: float, window: float, srtt: float) -> None:
@@ -137,26 +137,26 @@ class Sender:
 
 
 class Receiver:
-    """What the receiving end does beyond acknowledging; every callback does nothing by default."""
+    """The part of a protocol at the receiving end; every callback does nothing by default."""
 
     def on_open(self, marks: bool) -> None:
-        """Take that a flow opens. If `marks`, feedback counts only in packets with a mark."""
+        """Handle the opening of a flow. With `marks`, feedback counts only in packets with a mark."""
 
     def on_data(self, now: float, packet: Packet) -> None:
-        """Take a data packet, perhaps a duplicate."""
+        """Handle a data packet, which may be a duplicate."""
 
     def on_ack(self, now: float, ack: Packet) -> None:
         """Fill in the congestion header of an acknowledgement that is about to leave."""
 
 
 class Router:
-    """The controller of one output port: watches its queue and writes feedback into packets."""
+    """The controller of one output port: observes its queue and writes feedback into packets."""
 
     params: ClassVar[Sequence[Param]] = ()
-    """Parameters of the router, by which a scenario's ports can set it."""
+    """Parameters of the router, which a scenario's ports can set."""
 
     def __init__(self, init: RouterInit) -> None:
-        """Override this to begin with more than nothing."""
+        """Override this to initialise state."""
 
     @classmethod
     def _make(cls, facts: Mapping[str, Any]) -> Self:
@@ -164,23 +164,23 @@ class Router:
         return cls(RouterInit(rng=random.Random(given.pop("seed")), **given))
 
     def on_arrival(self, now: float, packet: Packet, port: PortView) -> None:
-        """Take an arrival; the packet may yet be dropped."""
+        """Handle an arrival; the queue may still drop the packet."""
 
     def speaks_to(self, packet: Packet) -> bool:  # noqa: ARG002  (what overrides it has)
         """Return whether it writes feedback into this packet."""
         return False
 
     def on_departure(self, now: float, packet: Packet, port: PortView) -> None:
-        """Take a departure: the last chance to write into the packet."""
+        """Handle a departure: the last chance to write into the packet."""
 
     def on_drop(self, now: float, packet: Packet, cause: str, port: PortView) -> None:
-        """Take a drop at this port's queue; `cause` is "overflow" or "early"."""
+        """Handle a drop at this port's queue; `cause` is "overflow" or "early"."""
 
     def on_timer(self, now: float, port: PortView) -> None:
-        """Act on the timer that `next_timer` asked for."""
+        """Handle the expiry of the timer that `next_timer` returned."""
 
     def next_timer(self) -> float:
-        """Return when `on_timer` is wanted; read at the start and after each `on_timer`, and then later than that."""
+        """Return when `on_timer` is to be called; read at the start and after each call, and then a later time."""
         return math.inf
 
     def probe(self, put: Probe) -> None:
@@ -189,7 +189,7 @@ class Router:
 
 @dataclass(frozen=True)
 class Registration:
-    """A protocol as it was registered; picklable if its classes are, so that other processes can register it too."""
+    """A registered protocol; picklable if its classes are, so that other processes can register it too."""
 
     name: str
     sender: type[Sender]
@@ -201,7 +201,7 @@ class Registration:
     controller: str | None
     source: str
     digest: str = field(compare=False)
-    """A hash of the files that its classes stand in: other code, other results."""
+    """A hash of the files that define its classes: other code gives other results."""
 
 
 _registered: dict[str, Registration] = {}
@@ -229,7 +229,7 @@ def register(
     classes = tuple(part for part in (sender, router, receiver) if part is not None)
     for part, base in ((sender, Sender), (router, Router), (receiver, Receiver)):
         if part is not None and not (isinstance(part, type) and issubclass(part, base)):
-            raise TypeError(f"{part!r} is no class derived from explicate.{base.__name__}")
+            raise TypeError(f"{part!r} is not a class derived from explicate.{base.__name__}")
     answered = router is not None or controller is not None
     explicit = answered if explicit is None else explicit
     made = Registration(
@@ -241,12 +241,12 @@ def register(
 
 
 def registered() -> tuple[Registration, ...]:
-    """Return what was registered, in order."""
+    """Return the registered protocols, in order."""
     return tuple(_registered.values())
 
 
 def ensure(wanted: Iterable[Registration]) -> None:
-    """Register what another process has registered, unless it is there; raise RuntimeError if its code differs."""
+    """Register a protocol of another process, unless it exists here; raise RuntimeError if its code differs."""
     for one in wanted:
         here = _registered.get(one.name)
         if here is None:
@@ -263,7 +263,7 @@ def digests(text: str) -> list[str]:
 
 
 def raised_in(error: BaseException) -> str | None:
-    """Return in which callback, and when, a protocol in Python raised this exception; None if none did."""
+    """Return the callback of a protocol in Python that raised this exception, and the time; None if none did."""
     notes = getattr(error, "__notes__", [])
     return next((note for note in notes if note.startswith("in ") and note.endswith(" s of simulated time")), None)
 
@@ -274,7 +274,7 @@ def load(what: str) -> None:
     if what.endswith(".py"):
         if not path.is_file():
             raise BadInputError(f"--load {what}: no such file")
-        # A module like any other, so that other processes can import it too.
+        # An ordinary module, so that other processes can import it too.
         sys.path.insert(0, str(path.resolve().parent))
     else:
         sys.path.insert(0, str(Path.cwd()))
@@ -315,7 +315,7 @@ def _digest(classes: Sequence[type]) -> str:
 
 
 def _code(part: type) -> str:
-    """Return the text of the file that a class stands in, or of its cell of a notebook."""
+    """Return the text of the file, or of the notebook's cell, that defines a class."""
     try:
         return _text(inspect.getsourcefile(part) or inspect.getfile(part))
     except (TypeError, OSError):
@@ -323,7 +323,7 @@ def _code(part: type) -> str:
     try:
         return inspect.getsource(part)
     except (TypeError, OSError):
-        # Whether the code has changed cannot be known: no stored result is reused.
+        # Changes of the code cannot be detected: no stored result is reused.
         return os.urandom(8).hex()
 
 

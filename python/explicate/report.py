@@ -68,13 +68,13 @@ def script() -> str:
     licence = _library("LICENSE").strip()
     if not licence:
         return _asset("charts.js") + _asset("report.js")
-    # Paper has twice as many pixels as most screens at least, so uPlot is not to draw for fewer.
+    # Paper has at least twice the resolution of most screens, so uPlot must not draw for fewer pixels.
     sharp = "const uPlot = ((devicePixelRatio) => {\n%s\nreturn uPlot;\n})(Math.max(2, devicePixelRatio));\n"
     return f"/*! {licence} */\n{sharp % _library('uPlot.iife.min.js')}{_asset('charts.js')}{_asset('report.js')}"
 
 
 def undrawn() -> str:
-    """Return what a page says where its charts cannot be drawn: without scripts, or in a package without uPlot."""
+    """Return the page's text for charts that cannot be drawn: without scripts, or in a package without uPlot."""
     if not _library("uPlot.iife.min.js"):
         return '<p class="notice">There are no charts: this package was built without uPlot (scripts/fetch_uplot).</p>'
     return '<p class="notice undrawn">Charts need scripts, which are off; the tables do not.</p>'
@@ -248,7 +248,7 @@ def _contents(drawn: Sequence[Figure]) -> str:
 
 
 def _scenario(results: Results) -> str:
-    """Return the first run's scenario in full, and for every other point what differs from it."""
+    """Return the first run's scenario in full, and for every other point the differences from it."""
     firsts = label_points(results.run, results.axes).unique(POINT, keep="first", maintain_order=True)
     text, point = results.scenario, str(firsts[POINT][0])
     what = f"The scenario as it was run{f' with {escape(point)}' if point else ''}, all defaults filled in"

@@ -32,9 +32,9 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "samples": ("time_s", "object", "variable", "value"),
     "run": ("name", "seed", "version", "scenario"),
 }
-"""Columns by which a table is recognised; the axes and ``run`` precede them."""
+"""Columns that identify a table; the axes and ``run`` precede them."""
 FORMAT = 1
-"""The layout of a result directory, in ``run.json``; it changes when older readers could not read it."""
+"""Version of the layout of a result directory, in ``run.json``; it changes when older readers could not read it."""
 
 
 @dataclass(frozen=True)
@@ -241,12 +241,12 @@ OTHERS = (
     *(f"{name}.{end}" for name in (*TABLES, "measures", "intervals") for end in ("parquet", "csv")),
     *("run.json", "timing.json", "trace.txt", "failures.json", "failures", "report.html"),
 )
-"""All that commands write about results: what the new results do not have is about older ones."""
+"""All files that commands write about results; those that new results lack belong to older ones."""
 
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder; what was written there then replaces the results in `folder`, unless an error came."""
+    """Yield an empty folder; its files then replace the results in `folder`, unless an error occurred."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / UNFINISHED
     _remove(fresh)
@@ -258,7 +258,7 @@ def replacing(folder: Path) -> Iterator[Path]:
         for name in OTHERS:
             if name not in made or name == "failures":
                 _remove(folder / name)
-        for name in sorted(made, key=lambda name: name == "run.json"):  # last: it has the tables' digests
+        for name in sorted(made, key=lambda name: name == "run.json"):  # last, because it has the tables' digests
             (fresh / name).replace(folder / name)
     except OSError as error:
         text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
@@ -276,7 +276,7 @@ def _remove(path: Path) -> None:
 
 
 def _synced(folder: Path) -> None:
-    """Wait until all files in `folder` are on the disk: some file systems find out then that they are full."""
+    """Wait until all files in `folder` are on the disk: some file systems detect only then that they are full."""
     for path in folder.rglob("*"):
         if path.is_file():
             with named(path), path.open("rb") as file:
@@ -349,7 +349,7 @@ def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Re
 
 
 def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of `frame` as JSON can hold them: null for NaN and the infinities."""
+    """Return the rows of `frame` for JSON: null for NaN and the infinities."""
     finite = frame.with_columns(
         pl.when(pl.col(pl.Float32, pl.Float64).is_finite()).then(pl.col(pl.Float32, pl.Float64)).name.keep()
     )

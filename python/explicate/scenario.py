@@ -56,7 +56,7 @@ class Scenario:
         return self.replace(topology=_table({"kind": kind, **keys}, "topology"))
 
     def sampling(self, every: str, of: Sequence[str]) -> Scenario:
-        """Return the scenario with samples of the series `of`, `every` so often."""
+        """Return the scenario with samples of the series `of`, with the period `every`."""
         return self.replace(sampling={"every": every, "of": of})
 
     def node(self, name: str, **keys: Any) -> Scenario:
@@ -119,7 +119,7 @@ ScenarioLike = str | Path | Mapping[str, Any] | Scenario
 
 
 def plain(value: Any) -> Any:
-    """Return what NumPy and its like wrap (a scalar, an array) as Python's own number or list; the rest as it is."""
+    """Return NumPy's scalars and arrays as Python's own numbers and lists; other values unchanged."""
     unwrap = getattr(value, "tolist", None)
     return unwrap() if callable(unwrap) else value
 

@@ -1,4 +1,4 @@
-"""Where a scenario comes from (a file or a text) and what is set on top of it."""
+"""The source of a scenario (a file or a text) and its overrides."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from explicate.errors import BadInputError
 from explicate.scenario import Scenario, ScenarioLike, plain
 
 MOST_BYTES = 64 << 20
-"""The engine takes no longer text; of a device that never ends no more is read."""
+"""Maximum length of a text for the engine; no more is read of a device that never ends."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A scenario's text; `origin` names it in messages, files that it names are looked for from `base`."""
+    """A scenario's text; `origin` is its name in messages, and the files that it names are relative to `base`."""
 
     text: str
     origin: str
@@ -39,11 +39,11 @@ class Source:
             return cls(decoded(file, str(path)), str(path), str(path.parent))
 
     def check(self, overrides: Sequence[Override] = (), *, fluid: bool = False) -> Checked:
-        """Validate with `overrides` on top, with `fluid` for a fluid model; raise ScenarioError."""
+        """Validate with `overrides`, with `fluid` for a fluid model; raise ScenarioError."""
         return check(self.text, self.origin, self.base, overrides, fluid=fluid)
 
     def sketch(self, overrides: Sequence[Override], *, fluid: bool) -> Checked:
-        """As `check`, but a fluid model need not cover all of it: what is varied may take the place of the rest."""
+        """As `check`, but a fluid model need not cover the whole scenario, as axes may replace other settings."""
         try:
             return self.check(overrides, fluid=fluid)
         except ScenarioError:
@@ -57,7 +57,7 @@ class Source:
 
 
 def decoded(file: BinaryIO, origin: str) -> str:
-    """Return the text in `file`; raise BadInputError if it is none, or so long that it can be no scenario."""
+    """Return the text in `file`; raise BadInputError if it is not text, or too long for a scenario."""
     raw = file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise BadInputError(f"{origin}: longer than {MOST_BYTES >> 20} MiB; no scenario is that long")
@@ -77,7 +77,7 @@ def value_text(value: Any) -> str:
 
 
 def listed(values: Any) -> Any:
-    """Return several values, from whatever gives them in turn, as a list of Python's own; a text is no list."""
+    """Return several values, from any iterable, as a list of Python's own; a text does not count as a list."""
     return values if isinstance(values, str) else [plain(value) for value in values]
 
 

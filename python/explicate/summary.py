@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 BUSY_QUEUE_PACKETS = 0.1
-"""A link whose mean queue is at least this long, in packets, is worth a line."""
+"""A link whose mean queue is at least this long, in packets, gets a line."""
 
 # Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
 T_95 = (
@@ -63,12 +63,12 @@ def _mean(column: str) -> pl.Expr:
 
 
 def with_count(flows: pl.DataFrame) -> pl.DataFrame:
-    """Return `flows` with the flows that each row stands for: as a fluid model says, else one."""
+    """Return `flows` with the number of flows that each row represents: as a fluid model states, otherwise one."""
     return flows if "count" in flows.columns else flows.with_columns(pl.lit(1).alias("count"))
 
 
 def without_nan(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return `frame` with null for every NaN, so that means leave them out."""
+    """Return `frame` with null for every NaN, so that means omit them."""
     return frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
 
 

@@ -1,4 +1,4 @@
-"""Numbers and tables for human eyes, in a terminal or on a page."""
+"""Formats numbers and tables for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return `value` with `digits` significant digits, whole numbers in full, and a dash for nothing."""
+    """Return `value` with `digits` significant digits, integers in full, and a dash for a missing value."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -22,7 +22,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def prefix(largest: float) -> tuple[float, str]:
-    """Return the factor and the SI prefix in which `largest` is easy to read: 8e6 gives (1e6, "M")."""
+    """Return the factor and the SI prefix for `largest`: 8e6 gives (1e6, "M")."""
     for factor, name in PREFIXES:
         if abs(largest) >= factor:
             return factor, name

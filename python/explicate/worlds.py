@@ -76,7 +76,7 @@ def pairs(results: Results, table: str, column: str) -> list[tuple[str, float, f
 
 
 CALM = 0.5
-"""Seconds after which a burst from a machine that stood still is forgotten: several round trips."""
+"""Seconds after which a burst due to a stall of the machine no longer matters: several round trips."""
 
 
 def undisturbed_queue(results: Results, link: str, since: float, calm: float = CALM) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the commands that run scenarios share: the source, the checks before a run, and the output after it."""
+"""Common parts of the commands that run scenarios: the source, the checks before a run, and the output after it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 @contextmanager
 def keeping(kept: str) -> Iterator[None]:
-    """Say what is kept if the user interrupts."""
+    """Report what is kept if the user interrupts."""
     try:
         console.detail("running")
         yield

@@ -20,7 +20,7 @@ EXAMPLES = ("explicate doctor", "explicate doctor --json")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked; `remedy` says what to do where it is missing."""
+    """One finding; `remedy` states what to do if the thing is missing."""
 
     what: str
     needed: bool
@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print what is there; 1 if something is missing that every command needs."""
+    """Print the findings; return 1 if something is missing that every command needs."""
     found = list(findings())
     if args.json:
         console.print_json([vars(finding) for finding in found])

@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> None:
-    """Write what was asked for."""
+    """Write the requested export."""
     from explicate.results import write_text
 
     try:

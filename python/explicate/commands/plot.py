@@ -37,7 +37,7 @@ def inches(text: str) -> float:
 
 
 def execute(args: argparse.Namespace) -> None:
-    """Draw one figure, or list those that there are data for."""
+    """Draw one figure, or list the figures for which there are data."""
     from explicate.plotting import listed, plot
     from explicate.results import Results
 

@@ -1,4 +1,4 @@
-"""Texts of the command line as values; what argparse calls as `type`."""
+"""Values of command-line arguments; argparse calls these functions as `type`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runs(text: str) -> int:
     """Return a number of runs."""
     value = positive(text)
     if value > MOST_RUNS:
-        raise argparse.ArgumentTypeError(f"{text!r} is too many; {MOST_RUNS:,} is the most")
+        raise argparse.ArgumentTypeError(f"{text!r} is too many; the maximum is {MOST_RUNS:,}")
     return value
 
 
@@ -73,7 +73,7 @@ def names(text: str) -> list[str]:
 
 
 def link(text: str) -> str:
-    """Return the name of a link; ``a:b`` stands for ``a->b``, of which a shell takes the ``>``."""
+    """Return the name of a link; ``a:b`` stands for ``a->b``, because a shell interprets ``>``."""
     return text.replace(":", "->", 1)
 
 

@@ -27,7 +27,7 @@ def mahimahi(results: Results, link: str, run: int | None = None) -> str:
     if total < 1:
         raise BadInputError(f"{link}: its capacity is less than one packet of 1500 bytes in the whole run")
     if total > MOST_LINES:
-        raise BadInputError(f"{link}: {total:.0f} lines are too many; {MOST_LINES} is the most")
+        raise BadInputError(f"{link}: {total:.0f} lines are too many; the maximum is {MOST_LINES}")
     lines: list[str] = []
     sent, at = 0.0, 0.0  # bits since the last chance, seconds
     for rate, period in zip(rates, periods, strict=True):
@@ -53,5 +53,5 @@ def _samples(results: Results, link: str, run: int) -> pl.DataFrame:
     capacity = pl.when(pl.col("utilisation") > 0).then(pl.col("throughput_bps") / pl.col("utilisation"))
     wide = wide.with_columns(capacity.alias("capacity_bps").forward_fill().backward_fill())
     if wide["capacity_bps"].null_count():
-        raise BadInputError(f"{link}: carried nothing in run {run}, so that its samples have no capacity")
+        raise BadInputError(f"{link}: carried nothing in run {run}, so its capacity is unknown")
     return wide

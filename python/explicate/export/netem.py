@@ -72,7 +72,7 @@ def _commands(name: str, link: dict[str, Any], device: str) -> str:
 
 
 def _limit(text: Any, rate: float, delay: float, notes: list[str]) -> int:
-    """Return netem's limit: the queue's packets, and those on the way."""
+    """Return netem's limit: the packets of the queue, and those in transit."""
     way = math.ceil(rate * delay / 8 / PACKET_BYTES)
     match = re.fullmatch(r"([0-9.]+)\s*(bdp|pkt)", str(text))
     size = _quantity(text, BYTES)
@@ -87,7 +87,7 @@ def _limit(text: Any, rate: float, delay: float, notes: list[str]) -> int:
 
 
 def _channel(channel: dict[str, Any], notes: list[str]) -> list[str]:
-    """Return netem's words for a channel on all packets; a note if it has none."""
+    """Return netem's words for a channel that affects all packets; a note if there are none."""
     kind, rate = channel.get("kind"), _share(channel.get("rate"))
     if channel.get("of", "all") != "all":
         notes.append(f"channel {kind} of {channel['of']} alone")

@@ -23,7 +23,7 @@ NEXT_TRANSPORT = 253
 SYN, FIN, ACK, ECE, CWR, CONTROL = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40
 TCP_FIN, TCP_SYN, TCP_ACK, TCP_ECE, TCP_CWR = 0x01, 0x02, 0x10, 0x40, 0x80
 SCALE = 14
-"""Shift of the windows: the largest (RFC 7323)."""
+"""Shift of the windows: the maximum (RFC 7323)."""
 SENDER_PORT, RECEIVER_PORT = 49407, 5001
 SIDES = ("sender", "receiver")
 
@@ -45,14 +45,14 @@ class Segment:
 
 @dataclass
 class Connection:
-    """What the bytes of a flow's sequence space are: segments of one length, up to a last one that may be shorter."""
+    """The byte positions of a flow's segments: all of one length, except that the last one may be shorter."""
 
     mss: int = 0
     end: int = 0
     ends: dict[int, int] = field(default_factory=dict)
 
     def see(self, packet: Segment) -> None:
-        """Learn from a data packet."""
+        """Record a data packet."""
         self.mss = max(self.mss, packet.payload)
         self.ends[packet.segment] = packet.payload
 
@@ -189,7 +189,7 @@ def _name(body: bytes) -> str:
 
 
 def _segment(body: bytes) -> Segment | None:
-    """Return what a packet says, nothing if it is not one of a flow."""
+    """Return the fields of a packet; None if it does not belong to a flow."""
     if len(body) < 20:
         return None
     link, high, low, captured, _ = struct.unpack_from("<IIIII", body)

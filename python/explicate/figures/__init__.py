@@ -35,7 +35,7 @@ SAMPLED = {"delay": "rtt", "fairness": "throughput", "phase": "throughput", "uti
 
 
 def nothing(name: str) -> str:
-    """Return a sentence for a figure that there are no data for."""
+    """Return a sentence for a figure that lacks data."""
     word = SAMPLED.get(name, name)
     if word in WANTED:
         return f'nothing to draw {name!r} from; put of = ["{word}"] and every = "100ms" under [sampling]'

@@ -1,4 +1,4 @@
-"""What figures are made of: results prepared for drawing, and panels that any renderer can draw."""
+"""Results prepared for drawing, and panels that any renderer can draw."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def legend(names: Sequence[str], mark: str = LINE, dots: Collection[int] = ()) -
 
 
 def left_out(what: str, shown: int, there: int) -> str:
-    """Return a sentence if `there` are more than `shown`."""
+    """Return a sentence if there are more than `shown`."""
     return f"The first {shown} of {there} {what} are drawn." if there > shown else ""
 
 

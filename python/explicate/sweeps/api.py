@@ -21,11 +21,11 @@ from explicate.sweeps.table import SweepResults, assemble
 from explicate.sweeps.work import Failure, Unit, perform
 
 Shard = tuple[int, int]
-"""Which part, from 1, of how many."""
+"""A part, counted from 1, and the number of parts."""
 
 
 class EmptyPartError(RuntimeError):
-    """A sweep has fewer runs than parts, and this part has none: there is nothing to do."""
+    """A sweep has fewer runs than parts, and this part has none: there is no work to do."""
 
 
 def sweep(
@@ -123,12 +123,12 @@ def sweep_plan(
 
 
 def part(units: Sequence[Unit], shard: Shard | None) -> list[Unit]:
-    """Return the units of a part: every n-th, so that all parts cost alike."""
+    """Return the units of a part: every n-th, so that all parts cost the same."""
     if shard is None:
         return list(units)
     index, count = shard
     if not 1 <= index <= count:
-        raise ValueError(f"there is no part {index} of {count}; they count from 1")
+        raise ValueError(f"there is no part {index} of {count}; parts count from 1")
     distinct = list({unit.key: None for unit in units})
     mine = frozenset(distinct[index - 1 :: count])
     return [unit for unit in units if unit.key in mine]

@@ -24,7 +24,7 @@ from explicate.source import value_text
 Point = dict[str, Any]
 
 MOST_POINTS = 1_000_000
-"""More would be days of checking before the first run."""
+"""More points would take days to check before the first run."""
 
 QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S.*?)?\s*")
 EXAMPLE = "1Mbit/s..100Mbit/s, or 1Mbit/s..100Mbit/s:log"
@@ -112,7 +112,7 @@ class Design:
                 raise BadInputError(f"the axis {key} needs a list of one value or more")
         count = math.prod(len(values) for values in self.grid.values()) * (self.points or 1)
         if count > MOST_POINTS:
-            raise BadInputError(f"these axes make {count:,} points; {MOST_POINTS:,} is the most, take fewer values")
+            raise BadInputError(f"these axes make {count:,} points; the maximum is {MOST_POINTS:,}, use fewer values")
         columns = {key: one_type(values) for key, values in self.grid.items()}
         squares = [dict(zip(columns, chosen, strict=True)) for chosen in itertools.product(*columns.values())]
         ranges = {key: Range.of(key, text) for key, text in self.ranges.items()}
@@ -122,7 +122,7 @@ class Design:
 
 
 def one_type(values: Sequence[Any]) -> list[Any]:
-    """Return `values` as one column can hold them: whole numbers, numbers, or else their texts."""
+    """Return `values` in a form that one column can hold: integers, numbers, or otherwise their texts."""
     if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         return list(values)
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):

@@ -28,7 +28,7 @@ DEFAULT = (
 )
 
 COUNT = "_count"
-"""How many flows a row stands for, where that is not one: a fluid model's classes."""
+"""Number of flows that a row represents, if it is not one: the classes of a fluid model."""
 
 Statistic = Callable[[str, pl.Expr | None], pl.Expr]
 
@@ -46,10 +46,10 @@ STATISTICS: Mapping[str, Statistic] = {
 }
 
 TEXTS = ("flow", "group", "protocol", "link")
-"""Columns of which there is no mean."""
+"""Columns without a mean."""
 
 NAMES = {"flows": "group", "links": "link"}
-"""The column of each table by which a measure chooses rows."""
+"""The column of each table by which a measure selects rows."""
 
 DERIVED: Mapping[str, tuple[str, ...]] = {"flows": ("slowdown",), "links": ()}
 """Columns that a measure can name and that are computed from others of the whole table."""
@@ -71,7 +71,7 @@ class Measure:
 
     @classmethod
     def of(cls, text: str) -> Measure:
-        """Read a measure; raise BadInputError, with the near name."""
+        """Read a measure; raise BadInputError, which suggests a similar name."""
         table, *parts = text.strip().split(".")
         if table not in NAMES:
             raise BadInputError(f"measure {text}: {_instead(table, NAMES)}; such as {DEFAULT[0]}")
@@ -93,12 +93,12 @@ def _instead(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
 
 
 def spellings(name: str) -> list[str]:
-    """Return a name and, of a link ``a:b``, the one that the tables have, ``a->b``: a shell takes the > otherwise."""
+    """Return a name; for a link ``a:b`` the name in the tables, ``a->b``, because a shell interprets ``>``."""
     return list(dict.fromkeys([name, name.replace(":", "->", 1)]))
 
 
 def unmet(tables: Mapping[str, pl.DataFrame], measures: Sequence[Measure]) -> list[str]:
-    """Return a sentence for each measure whose name nothing in `tables` has: all of its values are null."""
+    """Return a sentence for each measure whose name does not occur in `tables`: all of its values are null."""
     found = []
     for measure in measures:
         names = tables[measure.table][NAMES[measure.table]].unique(maintain_order=True).to_list()

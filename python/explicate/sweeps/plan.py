@@ -27,7 +27,7 @@ KEYS: Mapping[str, type] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """One sweep, of packets or `fluid`. `places` says of an axis where it was written, for messages."""
+    """One sweep, of packets or `fluid`. `places` are the locations of the axes, for messages."""
 
     source: Source
     design: Design = field(default_factory=Design)
@@ -69,7 +69,7 @@ class Plan:
             raise self._located(error) from error
 
     def _located(self, error: ScenarioError) -> ScenarioError:
-        """Return `error` with the place of the axis in place of ``--set``, if it is of one."""
+        """Return `error` with the location of the axis in place of ``--set``, if it concerns an axis."""
         lines = str(error).splitlines()
         for i, line in enumerate(lines):
             for key, place in self.places.items():
@@ -91,14 +91,14 @@ def plan_of_source(source: Source) -> Plan:
     try:
         given = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError:
-        return Plan(_anywhere(source))  # the engine says what is wrong with it, and where
+        return Plan(_anywhere(source))  # the engine reports errors and their locations
     if "scenario" not in given:
         return Plan(_anywhere(source))
     return _SweepFile(source, given).plan()
 
 
 def _anywhere(source: Source) -> Source:
-    """Return `source` fit for any process: files that it names are looked for where they were."""
+    """Return `source` in a form for any process: the files that it names have absolute locations."""
     return replace(source, base=str(Path(source.base).resolve()))
 
 

@@ -1,4 +1,4 @@
-"""Finished runs of sweeps, on disk: Parquet files with a row for each run, under the hash of what decided it.
+"""Finished runs of sweeps: Parquet files with a row for each run, under the hash of everything that determines it.
 
 A run's row has its `key`, its warnings, and its tables, each as a list of that table's rows, so that one file holds
 many runs and appears at once: it is written under another name, forced to the disk and renamed. Runs that finish within
@@ -18,7 +18,7 @@ import polars as pl
 from explicate.results import TABLES, Results, write_parquet
 
 INTERVAL_S = 2.0
-"""A file costs some milliseconds to write and to read: this often, they are a few thousandths of the time."""
+"""Writing and reading a file takes some milliseconds: at this interval, a few thousandths of the time."""
 MOST_BYTES = 64 << 20
 LEFT_BEHIND_S = 3600.0
 """Age after which scratch files are considered abandoned."""
@@ -41,7 +41,7 @@ class Store:
                     scratch.unlink(missing_ok=True)
 
     def keys(self) -> set[str]:
-        """Return which runs are there. A file that cannot be read is put aside, and its runs are not there."""
+        """Return the runs that are stored. A file that cannot be read is renamed, and its runs count as missing."""
         found = {key for part in self._memory for key in part["key"]}
         for path in self._parts():
             try:
@@ -52,7 +52,7 @@ class Store:
         return found
 
     def add(self, key: str, results: Results) -> None:
-        """Keep a run; it is on the disk by the next `flush`."""
+        """Store a run; it is on the disk after the next `flush`."""
         if not self._fresh:
             self._due = time.monotonic() + INTERVAL_S
         self._fresh[key] = results
@@ -61,11 +61,11 @@ class Store:
             self.flush()
 
     def waits(self) -> float | None:
-        """Return in how many seconds a `flush` is due; None if there is nothing to write."""
+        """Return the seconds until a `flush` is due; None if there is nothing to write."""
         return max(self._due - time.monotonic(), 0.0) if self._fresh else None
 
     def flush(self) -> None:
-        """Write what was added since the last time."""
+        """Write the runs that were added since the last time."""
         if not self._fresh:
             return
         columns = [
@@ -88,7 +88,7 @@ class Store:
         scratch.replace(self._folder / f"{name}.parquet")
 
     def load(self, keys: Collection[str]) -> pl.DataFrame:
-        """Return the rows of those of `keys` that are there, one each."""
+        """Return the rows of those of `keys` that are stored, one each."""
         self.flush()
         wanted = pl.col("key").is_in(pl.Series("key", list(keys), dtype=pl.String).implode())
         found = [part.filter(wanted) for part in self._memory]

@@ -1,4 +1,4 @@
-"""The results of a sweep: the tables of all its runs, its measures, and what failed."""
+"""The results of a sweep: the tables of all its runs, its measures, and the failed runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from explicate.sweeps.work import Failure, Unit
 
 
 class AllFailedError(RuntimeError):
-    """Not one run of a sweep has a result."""
+    """No run of a sweep has a result."""
 
     def __init__(self, message: str, failures: Sequence[Failure]) -> None:
         super().__init__(message)

@@ -22,7 +22,7 @@ from explicate.sweeps.design import Point
 from explicate.sweeps.store import Store
 
 AHEAD = 1000
-"""So many runs are with the executor at most: enough for a large cluster, few enough for its scheduler."""
+"""Maximum number of runs at the executor: enough for a large cluster, few enough for its scheduler."""
 
 NO_AXES: Override = ("sweep", "{}")
 """A single point has no axes, and the hash of a run must not depend on other points."""
@@ -30,7 +30,7 @@ NO_AXES: Override = ("sweep", "{}")
 
 @dataclass(frozen=True)
 class Unit:
-    """One run of a sweep: a point at one seed, `replica` counts them from 0. `key` is its name in the store."""
+    """One run of a sweep: a point at one seed; `replica` numbers the seeds from 0. `key` is its name in the store."""
 
     point: Point
     replica: int
@@ -45,7 +45,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that failed: where, why, and the scenario that repeats it."""
+    """A run that failed: its point, the reason, and the scenario that repeats it."""
 
     point: Point
     seed: int
@@ -85,7 +85,7 @@ def units_of(
 
 
 def _files_of(resolved: str, base: str, known: dict[str, str]) -> list[str]:
-    """Return the hashes of the files that a scenario names, such as traces: other contents, other results.
+    """Return the hashes of the files that a scenario names, such as traces: other contents give other results.
 
     Each is read once as long as `known` is the same.
     """
@@ -149,12 +149,12 @@ def perform(
 
 
 def _outcome(future: Future[Results], unit: Unit) -> Results | str:
-    """Return the results of a run, or why it failed; raise RuntimeError if that is not the run's fault."""
+    """Return the results of a run, or the reason for its failure; raise RuntimeError if the run is not the cause."""
     try:
         return future.result()
     except (BrokenExecutor, CancelledError) as error:
         raise RuntimeError(
-            f"the executor lost a worker ({error or type(error).__name__}), perhaps through {unit.point}, seed "
+            f"the executor lost a worker ({error or type(error).__name__}), possibly because of {unit.point}, seed "
             f"{unit.seed}; finished runs are stored with -o, and the same command resumes"
         ) from error
     except (OSError, ScenarioError, RuntimeError) as error:
@@ -183,7 +183,7 @@ def run_unit(
     stop: threading.Event | None,
     fluid: bool = False,
 ) -> Results:
-    """Run one unit, in whatever process this is; `build` is the engine and the protocols that it is run with."""
+    """Run one unit, in any process; `build` identifies the engine and the protocols for the run."""
     digest, protocols = build
     if digest != engine_digest():
         raise RuntimeError("this worker has another build of explicate; install the same one everywhere")
