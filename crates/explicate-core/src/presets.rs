@@ -121,7 +121,7 @@ pub const PRESETS: &[Preset] = &[
         "xcp",
         "reno",
         &[("follow_duplicates", 0.0)],
-        "XCP with TCP Reno's reaction to losses, deaf to the feedback of duplicates as ns-2's",
+        "XCP with TCP Reno's reaction to losses, ignoring the feedback of duplicates as ns-2's",
     ),
     of_paper_003(
         "XCP",

@@ -1,4 +1,4 @@
-//! Changes of the network while a run goes on: rate, delay, loss and buffer of links, and feedback that is set by hand.
+//! Changes of the network during a run: rate, delay, loss and buffer of links, and feedback that is set by hand.
 //!
 //! A scenario with changes gets the channels and queue disciplines of `changing.rs` in place of the constant ones.
 
@@ -14,7 +14,7 @@ use crate::steps::{NANO, Steps, values_of, with_steps};
 /// The quantity that a change sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
-    /// The rate of a link, bit/s. Its controllers learn of it.
+    /// The rate of a link, bit/s. It is also configured in its controllers.
     Rate,
     /// The propagation delay of a link, s. Packets keep their order.
     Delay,
@@ -22,7 +22,8 @@ pub enum Quantity {
     Loss,
     /// The limit of a link's queue, bytes.
     Buffer,
-    /// The aggregate feedback of a router, share of the traffic a round trip; below [`hand::OFF`] that of its own law.
+    /// The aggregate feedback of a router, share of the traffic per round trip; below [`hand::OFF`] the router
+    /// computes its own.
     Feedback,
 }
 
@@ -39,13 +40,13 @@ impl Quantity {
 /// A change.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
-    /// When.
+    /// Start time.
     pub at: Time,
     /// Name of the link.
     pub link: String,
     /// The quantity.
     pub quantity: Quantity,
-    /// The value from then on, in the unit of [`Quantity`].
+    /// The new value, in the unit of [`Quantity`].
     pub value: f64,
 }
 
@@ -54,7 +55,7 @@ pub fn read(text: &str) -> Result<Vec<Change>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let list: Value = serde_json::from_str(text).map_err(|e| format!("the changes are no JSON: {e}"))?;
+    let list: Value = serde_json::from_str(text).map_err(|e| format!("the changes are not JSON: {e}"))?;
     let list = list.as_array().ok_or("the changes are a list")?;
     if list.len() > 1000 {
         return Err("more than 1000 changes".to_string());
@@ -82,7 +83,7 @@ fn one(entry: &Value) -> Result<Change, String> {
     Ok(Change { at: Time::from_secs_f64(at), link, quantity, value })
 }
 
-/// Puts changes into a scenario. The error names the link that cannot change so.
+/// Puts changes into a scenario. The error names a link that cannot change in this way.
 pub fn apply(scenario: &mut Scenario, changes: &[Change]) -> Result<(), String> {
     for change in changes {
         if !scenario.links.iter().any(|link| link.name == change.link) {
@@ -99,7 +100,7 @@ pub fn apply(scenario: &mut Scenario, changes: &[Change]) -> Result<(), String> 
             continue;
         }
         if link.over.is_some() {
-            return Err(format!("{} goes through shared air and cannot change", link.name));
+            return Err(format!("{} uses a wireless medium and cannot change", link.name));
         }
         // Losses come first: the name of their random stream has their place in the list.
         change_loss(link, &loss);
@@ -113,7 +114,7 @@ pub fn apply(scenario: &mut Scenario, changes: &[Change]) -> Result<(), String> 
     Ok(())
 }
 
-/// What can change of a link while it runs.
+/// The quantities of a link that can change during a run.
 pub fn possible(link: &Link) -> Vec<&'static str> {
     if link.over.is_some() {
         return Vec::new();
@@ -142,7 +143,7 @@ fn change_delay(link: &mut Link, steps: &Steps) {
     if steps.is_empty() {
         return;
     }
-    // A link delays by the least of its delays, and the channel adds the rest.
+    // A link has the minimum of its delays, and the channel adds the rest.
     let values = values_of(link.delay.0, steps, NANO);
     let list = values.steps.as_deref().unwrap_or_default();
     let least = list.iter().map(|step| step.1.0).min().unwrap_or(0);
@@ -156,7 +157,7 @@ fn change_rate(link: &mut Link, steps: &Steps) -> Result<(), String> {
         return Ok(());
     }
     if has_ruled_rate(link) {
-        return Err(format!("the channel of {} rules its rate: it cannot be changed", link.name));
+        return Err(format!("the channel of {} sets its rate, which cannot be changed", link.name));
     }
     link.channel.push(ChannelSpec { kind: &LineSteps, values: values_of(link.rate.0, steps, 1.0) });
     // A controller that is configured with a factor of the rate keeps that factor.

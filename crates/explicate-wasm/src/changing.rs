@@ -1,6 +1,6 @@
 //! Channels and queue disciplines whose values change at given times.
 //!
-//! They compute what the constant forms compute, so that a run is the same up to its first change.
+//! They compute the same as the constant forms, so a run is the same up to its first change.
 
 use explicate_core::api::{PortView, Probe};
 use explicate_core::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed, ServiceCurve};
@@ -52,7 +52,7 @@ impl ChannelKind for DelaySteps {
 
 struct ChangingDelay {
     late: Lookup,
-    /// When the last packet came, without the link's own delay.
+    /// When the last packet arrived, without the link's own delay.
     last: Time,
 }
 
@@ -76,16 +76,16 @@ impl ChannelKind for LineSteps {
     }
 }
 
-/// 2^-32 ns per byte, as a constant line counts.
+/// 2^-32 ns per byte, as on a constant line.
 fn per_byte(rate: Rate) -> u64 {
     ((8_000_000_000u128 << 32) / rate.0.max(1) as u128) as u64
 }
 
 struct ChangingLine {
-    /// From when on, and 2^-32 ns per byte.
+    /// Start time, and 2^-32 ns per byte.
     pieces: Vec<(Time, u64)>,
     index: usize,
-    /// 2^-32 ns that the last departure left over.
+    /// 2^-32 ns that remain of the last departure.
     part: u32,
     first: f64,
 }
@@ -96,7 +96,7 @@ impl ServiceCurve for ChangingLine {
             self.index += 1;
         }
         let mut at = start;
-        // What is still to send, 2^-32 bytes.
+        // Remaining bytes, 2^-32 bytes.
         let mut left = (bytes as u128) << 32;
         let mut carried = if idle { 0 } else { self.part as u128 };
         loop {

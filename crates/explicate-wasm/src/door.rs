@@ -1,4 +1,4 @@
-//! What JavaScript calls. Lists of texts cross as JSON.
+//! The functions that JavaScript calls. Lists of texts are passed as JSON.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ fn recipe(text: &str, origin: &str, files: &str, overrides: &str, changes: &str)
     let files: BTreeMap<String, String> = if files.is_empty() {
         BTreeMap::new()
     } else {
-        serde_json::from_str(files).map_err(|e| format!("the list of files is no JSON: {e}"))?
+        serde_json::from_str(files).map_err(|e| format!("the list of files is not JSON: {e}"))?
     };
     let overrides: Vec<(String, String)> = if overrides.is_empty() {
         Vec::new()
     } else {
-        serde_json::from_str(overrides).map_err(|e| format!("the list of settings is no JSON: {e}"))?
+        serde_json::from_str(overrides).map_err(|e| format!("the list of settings is not JSON: {e}"))?
     };
     Recipe::new(text, origin, &files, &overrides, changes)
 }
@@ -31,7 +31,7 @@ fn recipe(text: &str, origin: &str, files: &str, overrides: &str, changes: &str)
 /// The tables of all runs as JSON: `hash`, and the CSV texts `flows`, `links`, `samples` and `run`.
 ///
 /// # Errors
-/// What is wrong with the scenario, line by line.
+/// The problems of the scenario, line by line.
 #[wasm_bindgen]
 pub fn tables(text: &str, origin: &str, files: &str, overrides: &str, changes: &str) -> Result<String, String> {
     let tables = recipe(text, origin, files, overrides, changes)?.tables()?;
@@ -45,7 +45,7 @@ pub fn tables(text: &str, origin: &str, files: &str, overrides: &str, changes: &
 /// The hash of the tables alone.
 ///
 /// # Errors
-/// What is wrong with the scenario, line by line.
+/// The problems of the scenario, line by line.
 #[wasm_bindgen]
 pub fn hash(text: &str, origin: &str, files: &str, overrides: &str, changes: &str) -> Result<String, String> {
     recipe(text, origin, files, overrides, changes)?.tables().map(|tables| output::hash(&tables))
@@ -54,7 +54,7 @@ pub fn hash(text: &str, origin: &str, files: &str, overrides: &str, changes: &st
 /// Runs once and returns the number of packets carried over one link: for measuring speed.
 ///
 /// # Errors
-/// What is wrong with the scenario, line by line.
+/// The problems of the scenario, line by line.
 #[wasm_bindgen]
 pub fn hops(text: &str) -> Result<f64, String> {
     recipe(text, "speed", "", "", "")?.hops().map(|hops| hops as f64)
@@ -69,7 +69,7 @@ impl Lane {
     /// Reads a scenario. Files and overrides are JSON, changes too.
     ///
     /// # Errors
-    /// What is wrong with the scenario, line by line.
+    /// The problems of the scenario, line by line.
     #[wasm_bindgen(constructor)]
     pub fn new(text: &str, origin: &str, files: &str, overrides: &str, changes: &str) -> Result<Lane, String> {
         Session::new(recipe(text, origin, files, overrides, changes)?).map(Lane)

@@ -1,6 +1,6 @@
-//! A router whose feedback a visitor sets, beside what its own law would have done.
+//! A router whose feedback a visitor sets, and the feedback that its own control law would have given.
 //!
-//! It takes the place of a controller that answers with a change of throughput in the congestion header.
+//! It replaces a controller that answers with a change of throughput in the congestion header.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use explicate_scenario::model::Link;
 
 use crate::steps::{Lookup, Steps};
 
-/// Feedback below this leaves the law to itself.
+/// Feedback below this uses the router's own control law.
 pub const OFF: f64 = -1.0;
 
 /// Feedback is carried as whole millionths above [`LEAST`].
 const UNIT: f64 = 1e6;
 const LEAST: f64 = -2.0;
 
-/// Takes the feedback of a link's controller over, from the first of these steps on.
+/// Replaces the feedback of a link's controller, from the first of these steps on.
 pub(crate) fn take_over(link: &mut Link, steps: &Steps) -> Result<(), String> {
     let name = link.name.clone();
     let Some(spec) = link.routers.iter_mut().find(|spec| spec.protocol.congestion_header()) else {
@@ -33,7 +33,7 @@ pub(crate) fn take_over(link: &mut Link, steps: &Steps) -> Result<(), String> {
         .chain(steps.iter().map(|&(at, share)| (at, Rate(((share - LEAST) * UNIT).round() as u64))))
         .collect();
     spec.values.steps = Some(Arc::from(carried));
-    // Protocols live as long as the program: a page makes one a run, of a few bytes.
+    // Protocols live as long as the program: a page makes one per run, of a few bytes.
     spec.protocol = Box::leak(Box::new(Hand { law: spec.protocol }));
     Ok(())
 }
@@ -57,8 +57,8 @@ impl Protocol for Hand {
     }
 }
 
-/// Aggregate feedback is the change that packets ask for over a control interval, divided by the bytes of that interval over a
-/// round trip: +0.1 lets the traffic grow by a tenth a round trip.
+/// Aggregate feedback is the change that packets request over a control interval, divided by the bytes of that
+/// interval over a round trip: +0.1 increases the traffic by a tenth per round trip.
 struct HandRouter {
     inner: Box<AnyRouter>,
     share: Lookup,
@@ -96,7 +96,7 @@ impl Router for HandRouter {
         let length = packet.ip_len as f64;
         let mut mine = theirs;
         if self.is_on() && rtt > 0.0 {
-            // A flow sends rtt / X packets a round trip and length / X bytes a second.
+            // A flow sends rtt / X packets per round trip and length / X bytes per second.
             mine = (self.set * length / rtt).min(asked as f64);
             packet.congestion.set_delta_throughput(mine as i32);
         }

@@ -4,8 +4,8 @@
 //! hash. [`changes`] reads changes of the network and puts them into a scenario, as channels and queue disciplines of `changing.rs`;
 //! [`hand`] is a router whose feedback a visitor sets.
 //!
-//! A change is part of a run from its beginning: to make one, a page starts the run again and goes on to the present. Up to the
-//! first change the run is the same to the last bit, and the same changes give the same tables.
+//! A change is part of a run from its beginning: to make one, a page starts the run again and continues to the
+//! present. Up to the first change the run is the same to the last bit, and the same changes give the same tables.
 #![forbid(unsafe_code)]
 
 pub mod changes;

@@ -1,4 +1,4 @@
-//! A run that a page shows while it goes on.
+//! A run that a page shows while it is computed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::changes;
 /// Files that a scenario names, by name and contents.
 pub type Files = BTreeMap<String, String>;
 
-/// What a run is made from.
+/// Arguments of a run.
 pub struct Recipe {
     scenario: Scenario,
 }
@@ -23,7 +23,7 @@ impl Recipe {
     /// Reads a scenario, with overrides as `--set` takes them and [`changes`] as JSON.
     ///
     /// # Errors
-    /// What is wrong with the scenario, line by line, or with a change.
+    /// The problems of the scenario, line by line, or of a change.
     pub fn new(
         text: &str,
         origin: &str,
@@ -62,9 +62,9 @@ impl Recipe {
 pub struct Session {
     scenario: Scenario,
     run: Stepper,
-    /// Samples that were handed out.
+    /// Number of samples returned so far.
     handed: usize,
-    /// Variables by the number under which samples are handed out.
+    /// Variables by their numbers in samples.
     variables: Vec<&'static str>,
 }
 
@@ -85,7 +85,7 @@ impl Session {
         let run = Stepper::new(&recipe.scenario, 0, &options).map_err(|e| e.to_string())?;
         Ok(Session { scenario: recipe.scenario, run, handed: 0, variables: Vec::new() })
     }
-    /// What the run consists of, as JSON: `duration`, `links`, `flows`, `warnings`.
+    /// A description of the run as JSON: `duration`, `links`, `flows`, `warnings`.
     pub fn describe(&self) -> String {
         let scenario = &self.scenario;
         let engine = self.run.engine();
@@ -142,7 +142,7 @@ impl Session {
     pub fn is_done(&self) -> bool {
         self.run.is_done()
     }
-    /// Goes on to this simulated time; `observed` if packets or links will be looked at then.
+    /// Continues to this simulated time; `observed` if packets or links will be read then.
     pub fn advance(&mut self, seconds: f64, observed: bool) {
         let until = Time::from_secs_f64(seconds.clamp(0.0, 1e6));
         if until <= self.run.engine().now() && self.run.engine().events() > 0 {
@@ -171,7 +171,8 @@ impl Session {
         }
         all
     }
-    /// Of each of these links: packets that wait, bytes that wait, packets dropped or lost, packets delivered, bytes sent.
+    /// For each of these links: waiting packets, waiting bytes, packets dropped or lost, packets delivered, bytes
+    /// sent.
     pub fn links(&self, links: &[u32]) -> Vec<f64> {
         let engine = self.run.engine();
         let mut all = Vec::with_capacity(links.len() * LINK_NUMBERS);

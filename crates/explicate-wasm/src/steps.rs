@@ -5,13 +5,13 @@ use std::sync::Arc;
 use explicate_core::params::Values;
 use explicate_core::units::{Rate, Time};
 
-/// Values, each with the time from which it holds.
+/// Values with their start times.
 pub(crate) type Steps = Vec<(Time, f64)>;
 
 /// Nanoseconds in a second, and billionths in one.
 pub(crate) const NANO: f64 = 1e9;
 
-/// The parameter values of a kind that changes: `first`, then `steps` as whole numbers of a unit.
+/// The parameter values of a quantity that changes: `first`, then `steps` as integers of a unit.
 pub(crate) fn values_of(first: u64, steps: &Steps, per_unit: f64) -> Values {
     let mut list = vec![(Time::ZERO, Rate(first))];
     for &(at, value) in steps {

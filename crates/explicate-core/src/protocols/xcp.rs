@@ -1,4 +1,4 @@
-//! XCP, the eXplicit Control Protocol: routers tell senders by how much to change their rate.
+//! XCP, the eXplicit Control Protocol: routers write into packets by how much senders should change their rate.
 //!
 //! Sources: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002
 //! \[XCP02\]; draft-falk-xcp-spec-03 \[D03\], whose rate form is implemented: the end systems in this file, the

@@ -320,7 +320,7 @@ mod tests {
     }
 
     /// A closed loop: the queue grows by what the probability leaves of the arrivals, so that it can rest only at one p_b.
-    /// Plain RED's average rests where max_p says, adaptive RED's in the middle, for two loads.
+    /// Plain RED's average settles at a value given by max_p, adaptive RED's in the middle, for two loads.
     #[test]
     fn adaptive_red_holds_the_average_in_its_target() {
         let rests = |adaptive: f64, wanted: f64| {
@@ -366,7 +366,8 @@ mod tests {
         }
     }
 
-    /// The average asks for a drop of every packet; with at most one waiting that is not done, and the count starts over.
+    /// The average selects every packet for a drop; with at most one waiting there is no drop, and the count starts
+    /// again.
     #[test]
     fn a_nearly_empty_queue_is_left_alone_as_in_ns2() {
         let mut q = red(&[("ns2", 1.0), ("count", 1.0)]);

@@ -81,7 +81,7 @@ parameters! {
 impl RecoveryKind for LossMonitor {
     const INFO: Info = Info {
         name: "loss_monitor",
-        summary: "Echoed packet numbers tell what arrived: the longest missing segment is resent, several a round trip",
+        summary: "Echoed packet numbers identify arrivals: the longest missing segment is retransmitted, several per round trip",
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5",
         params: Params::PARAMS,
     };

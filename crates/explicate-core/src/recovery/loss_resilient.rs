@@ -404,7 +404,7 @@ mod tests {
         let at = r.state().timer;
         // Two recovery timeouts after the retransmission: srtt 100 ms and rttvar 50, 37.5, 28.1, 21.1 ms, so 184.4 ms, under the minimum.
         assert_eq!(at, Time::millis(100 + 2 * 200));
-        assert_eq!(r.on_timer(at), None, "no reset, the law hears nothing");
+        assert_eq!(r.on_timer(at), None, "no reset, no report to the controller");
         assert_eq!(r.next(1.0, 1000), Next::Resend(0));
         resend(&mut r, 500);
         assert_eq!(probe(&*r, "timer_resends"), 1.0);

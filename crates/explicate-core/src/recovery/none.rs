@@ -170,7 +170,7 @@ mod tests {
         assert_eq!((r.state().acked, r.state().in_flight, r.next(1.0, 100)), (4, 0, Next::New));
         r.on_sent(Time::secs(1), 4, 7);
         assert_eq!(r.state().timer, Time::secs(3), "doubled");
-        assert_eq!(ack(&mut *r, 1, 4).loss, None, "the law knows already");
+        assert_eq!(ack(&mut *r, 1, 4).loss, None, "already reported");
     }
 
     #[test]

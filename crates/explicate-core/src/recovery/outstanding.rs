@@ -1,6 +1,6 @@
-//! What a flow has sent and not heard of: its recovery, and where that stands. While nothing is missing the flow keeps the counts
-//! by itself ([`Steady`]), and recovery gets them back before it is told of anything else. Of each change one call tells
-//! state and next segment.
+//! The recovery of a flow, and its state. While no segment is missing the flow keeps the counters itself
+//! ([`Steady`]), and returns them to the recovery before any other event. For each event, one call returns both the
+//! state and the next segment.
 
 use alloc::boxed::Box;
 
@@ -10,50 +10,50 @@ use crate::recovery::{AnyRecovery, Next, Outcome, RecoveryState};
 use crate::units::Time;
 use crate::wire::{SackRanges, Transport};
 
-/// How many segments may be in flight.
+/// Maximum number of segments in flight.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     /// By the sender's window.
     pub(crate) cwnd: f64,
-    /// By the receiver's.
+    /// By the receiver's window.
     pub(crate) rwnd: u32,
     /// By both, in whole segments.
     pub(crate) both: u32,
 }
 
-/// A flow's recovery, as the flow sees it.
+/// The recovery of a flow, as used by the flow.
 pub(crate) struct Outstanding {
     recovery: Box<AnyRecovery>,
     at: RecoveryState,
-    /// What would be sent next, if that is known.
+    /// The next transmission, if it is known.
     next: Option<Next>,
-    /// What recovery has lent: `at` is ahead of it until it takes the counts back.
+    /// Counters lent by the recovery: `at` is ahead of the recovery's state until it takes them back.
     lent: Option<Steady>,
 }
 
 impl Outstanding {
-    /// Nothing was sent yet.
+    /// The state before the first transmission.
     pub(crate) fn new(recovery: Box<AnyRecovery>) -> Outstanding {
         Outstanding { at: recovery.state(), recovery, next: None, lent: None }
     }
-    /// Where in memory the recovery lies that is asked next, and how many bytes: none while it has lent its counts.
+    /// Address and length in memory of the recovery for prefetching: none while its counters are lent.
     #[inline]
     pub(crate) fn kept_apart(&self) -> (*const u8, usize) {
         let bytes = if self.lent.is_some() { 0 } else { size_of_val(&*self.recovery) };
         (core::ptr::from_ref(&*self.recovery).cast(), bytes)
     }
-    /// Where it stands.
+    /// The state of the flow.
     #[inline(always)]
     pub(crate) fn at(&self) -> &RecoveryState {
         &self.at
     }
-    /// The connection is set up, which took `rtt`.
+    /// The connection is set up, with the round-trip time `rtt`.
     pub(crate) fn connected(&mut self, rtt: Time) {
         self.recovery.on_rtt(rtt);
         (self.at, self.next) = (self.recovery.state(), None);
     }
 
-    /// An acknowledgement has come, with its sample. `sack` is read only if the header says that there are ranges.
+    /// An acknowledgement arrived, with its sample. `sack` is read only if the header states that there are ranges.
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.next = None;
@@ -82,7 +82,8 @@ impl Outstanding {
         }
     }
 
-    /// Runs its timer if that is due: what was in flight if it expired, and whether it had done so just before.
+    /// Runs the timer if it is due: returns the segments in flight if it expired, and whether the previous event was
+    /// also an expiry.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<(u32, bool)> {
         self.next = None;
         if self.at.timer > now {
@@ -94,12 +95,12 @@ impl Outstanding {
         self.at = self.recovery.state();
         Some((expired?, repeated))
     }
-    /// Expiries in a row; what is lent has none.
+    /// Consecutive expiries; zero while the counters are lent.
     pub(crate) fn backoffs(&self) -> u32 {
         if self.lent.is_some() { 0 } else { self.recovery.backoffs() }
     }
 
-    /// What to send next.
+    /// The next transmission.
     #[inline(always)]
     pub(crate) fn next(&self, windows: Windows) -> Next {
         match (self.next, &self.lent) {
@@ -108,16 +109,16 @@ impl Outstanding {
             (None, None) => self.recovery.next(windows.cwnd, windows.rwnd),
         }
     }
-    /// Whether it is known that there is nothing to send now.
+    /// Whether it is known that nothing can be sent now.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.next == Some(Next::Nothing)
     }
-    /// What may be resent when there is nothing new; of what is lent nothing is missing.
+    /// A segment that may be retransmitted when there is no new data; none while the counters are lent.
     pub(crate) fn spare(&self) -> Option<u32> {
         if self.lent.is_some() { None } else { self.recovery.spare() }
     }
-    /// A segment left, in the packet of this number.
+    /// A segment left, in the packet with this number.
     #[inline(always)]
     pub(crate) fn sent(&mut self, now: Time, (segment, number): (u32, u32), windows: Windows) {
         self.next = Some(match &self.lent {
@@ -132,7 +133,7 @@ impl Outstanding {
         });
     }
 
-    /// Tells recovery's variables.
+    /// Reports the variables of the recovery.
     pub(crate) fn probe(&mut self, put: Probe<'_>) {
         self.give_back();
         self.recovery.probe(put);

@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(r.state().timer, Time::NEVER);
     }
 
-    /// The ranges of an acknowledgement tell also what lost acknowledgements would have.
+    /// The ranges of an acknowledgement also contain the reports of lost acknowledgements.
     #[test]
     fn what_lost_acknowledgements_told_is_told_again() {
         let mut r = monitor(3.0);

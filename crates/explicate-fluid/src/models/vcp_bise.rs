@@ -22,7 +22,7 @@ impl Model for VcpBise {
         "vcp-bise"
     }
     fn summary(&self) -> &'static str {
-        "VCP's model, and at low load a share of the fluid that says multiply"
+        "VCP's model, and at low load a share of the fluid with the code to multiply"
     }
     fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
         Box::new(VcpLaw::new(init, protocols::vcp_bise::VcpBise::INFO.params))

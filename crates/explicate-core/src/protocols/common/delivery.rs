@@ -176,14 +176,15 @@ mod tests {
         let mut arrivals = Arrivals::default();
         let counted = [1, 0, 0, 0, 4, 1].map(|n| arrivals.count(&Ack { recovering: n != 1, ..ack(0, 0, n) }));
         assert_eq!(counted, [1, 1, 1, 1, 1, 1]);
-        // With SACK every duplicate says what it covers.
+        // With SACK every duplicate states what it covers.
         let counted = [1, 1, 1, 1, 1, 1].map(|n| arrivals.count(&ack(0, 0, n)));
         assert_eq!(counted, [1; 6]);
         // A jump that no duplicates announced: acknowledgements were lost.
         assert_eq!(arrivals.count(&ack(0, 0, 5)), 5);
     }
 
-    /// A packet every 10 ms. `acked_at` tells when each is acknowledged; the samples of those from the tenth on.
+    /// A packet every 10 ms. `acked_at` is the time of each acknowledgement; returns the samples from the tenth
+    /// packet on.
     fn steady(acked_at: impl Fn(u64) -> u64) -> alloc::vec::Vec<Sample> {
         let mut rate = DeliveryRate::default();
         let mut samples = alloc::vec::Vec::new();

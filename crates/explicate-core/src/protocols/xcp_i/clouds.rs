@@ -484,7 +484,8 @@ mod tests {
         }
     }
 
-    /// Results took 10, 14 and 13 ms: the last two were 3 ms late at the least, which are 3000 bytes at 1 MB/s. The other clock
+    /// Results took 10, 14 and 13 ms: the last two were at least 3 ms late, which are 3000 bytes at 1 MB/s. The other
+    /// clock
     /// may be ahead.
     #[test]
     fn late_results_show_a_queue() {

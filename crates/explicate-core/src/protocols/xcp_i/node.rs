@@ -362,7 +362,7 @@ mod tests {
             k.handle_data(Time::millis(101), &mut p, Address(99), Some(&VIEW));
             assert_eq!(p.congestion.delta_throughput(), granted);
         }
-        // Who asks for less than that keeps it.
+        // A packet that requests less keeps its request.
         let mut k = informed(&[("law", 0.0)], 1, 1e6);
         let mut modest = packet(1, 2);
         k.handle_data(Time::millis(101), &mut modest, Address(99), Some(&VIEW));
@@ -421,7 +421,7 @@ mod tests {
     }
 
     /// An estimate a mean RTT is what eq. 1 hands out, alpha BW, however many come and whenever: of two the newest counts,
-    /// and one that comes right after another does not end an interval in which nobody came.
+    /// and one that arrives right after another does not end an interval without packets.
     #[test]
     fn a_round_trip_hands_out_one_estimate() {
         let (millis, left) = (Time::millis, 1e6);

@@ -110,7 +110,7 @@ fn data_sent_after_a_retransmission_shows_that_it_was_lost() {
         (10..14).for_each(|segment| r.on_sent(Time::millis(100), segment, segment));
         let out = ack(&mut r, 0, &[(1, 12)]);
         assert_eq!((out.newly_acked, r.next(3.0, 100)), (8, Next::Nothing), "0, 12 and 13 are in flight");
-        assert!(ack(&mut r, 0, &[(1, 13)]).loss.is_none(), "the law knows of it");
+        assert!(ack(&mut r, 0, &[(1, 13)]).loss.is_none(), "already reported");
         if !watches {
             assert_eq!((r.state().in_flight, r.next(9.0, 100)), (2, Next::New), "it is left to the timer");
             continue;
