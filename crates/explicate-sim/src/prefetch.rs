@@ -84,7 +84,7 @@ mod pages {
 
     /// The whole pages that contain any of these bytes. The system may refuse.
     fn give(from: *const u8, bytes: usize, advice: libc::c_int) {
-        // SAFETY: neither advice changes the contents, whoever owns the memory.
+        // SAFETY: neither advice changes the contents of the pages.
         unsafe {
             libc::madvise(from.cast_mut().cast(), bytes, advice);
         }

@@ -56,7 +56,7 @@ const WORK_PER_BYTE: u128 = 8_000_000_000;
 
 impl Pieces {
     /// # Panics
-    /// If there is no piece, or the rate stays zero for ever.
+    /// If there is no piece, or the rate stays zero forever.
     pub(super) fn new(list: Vec<Piece>, more: More, mean: f64) -> Pieces {
         let runs = match &more {
             More::Last => list.last().is_some_and(|p| p.rate.0 > 0),

@@ -220,7 +220,7 @@ impl VcpSender {
         }
     }
 
-    fn obey(&mut self, code: u8, ack: &Ack<'_>) {
+    fn follow_code(&mut self, code: u8, ack: &Ack<'_>) {
         match (code, self.mode) {
             (OVERLOAD, Mode::None) => {
                 self.cwnd = (self.beta * self.cwnd).max(1.0);
@@ -276,7 +276,7 @@ impl Sender for VcpSender {
         self.pass(ack.now, ack.srtt);
         if self.duplicates || !ack.duplicate {
             self.code = ack.transport.code();
-            self.obey(self.code, ack);
+            self.follow_code(self.code, ack);
         }
         self.pace(ack.srtt);
     }

@@ -179,12 +179,12 @@ struct Marked {
 
 impl Default for Marked {
     fn default() -> Marked {
-        Marked { own: NOBODY }
+        Marked { own: NO_ADDRESS }
     }
 }
 
 /// No address.
-const NOBODY: Address = Address(u32::MAX);
+const NO_ADDRESS: Address = Address(u32::MAX);
 
 impl Form for Marked {
     const WRITES: Writes = Writes::PerPacket;

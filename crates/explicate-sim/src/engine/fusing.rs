@@ -8,17 +8,18 @@ impl Engine {
     /// Finds links that can be fused: fed by a single link, with a port that makes no decision. Call once, after all links and
     /// flows were added.
     pub fn prepare(&mut self) {
-        const NOBODY: u32 = NIL - 1;
-        let mut feeder = vec![NOBODY; self.links.len()];
+        const NO_FEEDER: u32 = NIL - 1;
+        let mut feeder = vec![NO_FEEDER; self.links.len()];
         let mut before = NIL;
         for &hop in &self.routes {
             let known = &mut feeder[hop.index()];
-            *known = if *known == NOBODY || *known == before { before } else { NIL };
+            *known = if *known == NO_FEEDER || *known == before { before } else { NIL };
             before = if hop.has(Mark::LAST) { NIL } else { hop.link() };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
             // A bridge is at the end of no link except the last of a chain, so its TTL rule applies there.
-            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY && !self.links[feeder as usize].bridged;
+            let alone =
+                self.fuse && self.agents.is_empty() && feeder < NO_FEEDER && !self.links[feeder as usize].bridged;
             if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
                 self.links[index].settles = true;

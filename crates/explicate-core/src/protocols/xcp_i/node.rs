@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::clouds::Clouds;
 use super::edge::Edge;
 use super::message::{Kind, Message};
-use super::{NOBODY, Params, Receives};
+use super::{NO_ADDRESS, Params, Receives};
 use crate::agent::{Address, Agent, AgentInit, Control, PathOracle};
 use crate::api::{PortView, Probe};
 use crate::units::Time;
@@ -51,7 +51,7 @@ impl Agent for Node {
         let expected = packet.ttl as i32 + port.is_some() as i32;
         let plain = fields.counter as i32 - expected;
         let from = Address(fields.node);
-        let known = from != NOBODY && from != self.own;
+        let known = from != NO_ADDRESS && from != self.own;
         let mut news = false;
         if plain < 0 || (plain > 0 && !known) {
             self.malformed += 1;
