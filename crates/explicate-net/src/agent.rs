@@ -10,7 +10,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};
 
-/// The estimator used in place of the simulator's oracle.
+/// The estimator that replaces the simulator's oracle.
 pub const INSTEAD: Which = Which::DelayTrend;
 
 /// An agent and its address.
@@ -26,12 +26,12 @@ pub fn wants_oracle(protocol: &AnyProtocol, values: &Values) -> bool {
         && Choice::of(values).estimator == Which::Oracle
 }
 
-/// A message to send: its destination, its packet, and the number of bytes behind its headers.
+/// A message to send: its destination, its packet, and the number of bytes after its headers.
 pub type ControlMessage = (Ipv4Addr, Packet, usize);
 
 impl AgentHost {
-    /// The agent of a protocol at a node, if it has one. `values` are the controllers'. An oracle is replaced by an estimator that
-    /// measures.
+    /// The agent of a protocol at a node, if it has one. `values` are the controllers'. An oracle is replaced by an
+    /// estimator that measures.
     pub fn new(protocol: &AnyProtocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<AgentHost> {
         let mut values = values.clone();
         if wants_oracle(protocol, &values) {

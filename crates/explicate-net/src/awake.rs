@@ -1,9 +1,9 @@
 //! Keeps processors from halting during measurements in real time.
 //!
-//! A processor with nothing to do is halted, and wakes up for the next timer: after microseconds on most machines, but after
-//! milliseconds on a virtual one whose host has given the processor to others meanwhile. A thread on each processor that runs
-//! only when no other is ready, and does nothing, prevents that. On a machine with two virtual processors that removes nine in ten
-//! of the stalls longer than 1 ms (docs/linux.md).
+//! An idle processor is halted, and wakes up for the next timer: after microseconds on most machines, but after
+//! milliseconds on a virtual machine whose host has given the processor to others meanwhile. A thread on each
+//! processor that does nothing, and runs only when no other thread is ready, prevents this. On a machine with two
+//! virtual processors it removes nine of ten stalls longer than 1 ms (docs/linux.md).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Starts a thread on each of these processors; none where processor time is limited, since they would use up the limit.
+    /// Starts a thread on each of these processors; none if processor time is limited, because they would use up the
+    /// limit.
     pub fn keep() -> Awake {
         let halt = Arc::new(AtomicBool::new(false));
         let processors = if rationed() { Vec::new() } else { sys::processors() };
@@ -50,7 +51,7 @@ impl Drop for Awake {
     }
 }
 
-/// Whether this process or a group above it may only use so much of the processors (`cpu.max` of cgroups).
+/// Whether the processor time of this process or a group above it is limited (`cpu.max` of cgroups).
 fn rationed() -> bool {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
@@ -63,7 +64,7 @@ fn rationed() -> bool {
 mod tests {
     use super::*;
 
-    /// A loop that outlived its owner would take a processor's idle time for ever.
+    /// A loop that outlived its owner would consume a processor's idle time.
     #[test]
     fn its_threads_end_with_their_owner() {
         let awake = Awake::keep();

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use clap::{Args, Parser, Subcommand};
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_SENDER};
 
-/// A number of seconds; ten years are the most.
+/// A number of seconds, at most ten years.
 fn seconds(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|s| (0.0..=3.2e8).contains(s));
     found.ok_or_else(|| "seconds, a number from 0 to 3.2e8".to_string())
 }
 
-/// The same, above zero.
+/// A number of seconds above zero.
 fn some_seconds(text: &str) -> Result<f64, String> {
     seconds(text).ok().filter(|s| *s > 0.0).ok_or_else(|| "seconds, a number above 0 and up to 3.2e8".to_string())
 }
@@ -198,7 +198,7 @@ pub struct Send {
     /// Behave as TCP while no router gives feedback; `off` starves other traffic on a path without routers: use it only on a private network
     #[arg(long, value_enum, default_value_t = Guard::On)]
     pub guard: Guard,
-    /// Share of packets that may be lost to transmission errors, as in 2% (the default); more is taken for congestion where no router gives feedback
+    /// Share of packets that may be lost to transmission errors, as in 2% (the default); more counts as congestion where no router gives feedback
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub air_loss: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Real time as the core counts it, and waiting for it.
+//! Real time in the core's units, and waits.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! Distributions of durations, without keeping the values.
+//! Distributions of durations, without storing the values.
 
 use explicate_core::units::Time;
 
@@ -33,7 +33,7 @@ impl Histogram {
         self.durations.add(&other.durations).expect("bounds are equal");
         self.most = self.most.max(other.most);
     }
-    /// The shortest duration that this share of all does not exceed, with an error below 1 %; zero without values.
+    /// The duration that this share of all values does not exceed, with an error below 1 %; zero without values.
     pub fn percentile(&self, share: f64) -> Time {
         Time(self.durations.value_at_quantile(share)).min(self.most)
     }

@@ -1,7 +1,7 @@
 //! Metrics for Prometheus: OpenMetrics text over HTTP, from a thread of its own.
 //!
-//! The thread never blocks on one client: it polls all connections, and none is open for more than `TIMEOUT`. Of more than
-//! `MOST` the oldest is closed, so that silent clients do not keep others from being served.
+//! The thread never blocks on one client: it polls all connections, and closes each after `TIMEOUT`. With more than
+//! `MOST` it closes the oldest, so that silent clients do not block others.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,11 +22,11 @@ use serde_json::Value;
 use crate::error::{Context, Result};
 use crate::sys;
 
-/// Most connections at a time.
+/// Maximum number of connections at a time.
 const MOST: usize = 64;
-/// Longest time that one is open, nanoseconds.
+/// Maximum duration of a connection, nanoseconds.
 const TIMEOUT: u64 = 2_000_000_000;
-/// Longest request, bytes.
+/// Maximum length of a request, bytes.
 const REQUEST: usize = 4096;
 /// Time between two polls of open connections.
 const TURN: Duration = Duration::from_millis(5);
@@ -130,7 +130,7 @@ fn answer(request: &[u8], registry: &Registry) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The report of the last call of [`Metrics::set`]; none before the first.
+/// The report of the last call of [`Metrics::set`]; none before the first call.
 #[derive(Debug, Default)]
 struct Report(OnceLock<Mutex<Value>>);
 
@@ -202,7 +202,7 @@ fn family<'a>(
     Ok(())
 }
 
-/// Whether a metric is a counter, and what it means. Those that are not listed are gauges.
+/// Whether a metric is a counter, and its description. Metrics that are not listed are gauges.
 fn describe(name: &str) -> (bool, &'static str) {
     let counter = COUNTERS.iter().find(|(known, _)| *known == name).map(|(_, help)| (true, *help));
     let gauge = || GAUGES.iter().find(|(known, _)| *known == name).map(|(_, help)| (false, *help));
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The answer to a request, and how long it took, s.
+    /// The response to a request, and its duration, s.
     fn scrape(address: SocketAddr) -> (String, f64) {
         let (began, mut stream, mut said) = (sys::monotonic(), TcpStream::connect(address).unwrap(), String::new());
         stream.write_all(b"GET /met").unwrap();
@@ -344,7 +344,7 @@ mod tests {
         assert!(!matches!(stream.read(&mut [0; 10]), Ok(1..)), "too long: closed");
     }
 
-    /// What is served of a report.
+    /// The response for a report.
     fn lines(report: Value) -> String {
         let mut registry = Registry::with_prefix("explicated");
         registry.register_collector(Box::new(Report(Mutex::new(report).into())));

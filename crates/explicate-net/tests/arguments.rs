@@ -29,7 +29,7 @@ fn numbers_without_a_meaning_are_refused() {
         (&["send", "127.0.0.1", "--guard", "maybe"], "invalid value 'maybe'"),
         (&["send", "127.0.0.1", "--interface-mbps", "0"], "0 is not in 1.."),
         (&["probe", "127.0.0.1", "--time", "0"], "a number above 0"),
-        (&["advise"], "say which path"),
+        (&["advise"], "name a path"),
         (&["advise", "--rtt", "600"], "explicated: --rtt: `600` has no unit"),
         (&["advise", "--rtt", "600ms", "--loss", "100%"], "a share of the packets"),
         (&["advise", "--rtt", "600ms", "--rate", "fast"], "explicated: --rate: `fast` is not a rate"),

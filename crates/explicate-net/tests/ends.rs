@@ -156,7 +156,7 @@ fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
     let mut sending = Sending::new(transfer(5, "127.0.0.1:9".parse().unwrap(), None));
     sending.handle_message(Time::ZERO, told);
     assert!(
-        matches!(&sending.standing, Standing::Failed(why) if why.contains("takes no files")),
+        matches!(&sending.standing, Standing::Failed(why) if why.contains("accepts no files")),
         "{:?}",
         sending.standing
     );

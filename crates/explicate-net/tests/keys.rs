@@ -204,7 +204,7 @@ fn version_0_1_is_told_so_and_known() {
             }
         });
         let told = fails(address, &["--time", "1"]);
-        assert!(told.contains("speaks version 0.1"), "{told}");
+        assert!(told.contains("runs version 0.1"), "{told}");
     });
 }
 

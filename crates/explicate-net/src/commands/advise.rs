@@ -1,4 +1,4 @@
-//! `explicated advise`: which protocol serves which path, by a table made with the simulator (`scripts/advice.py`).
+//! `explicated advise`: recommends a protocol for a path, from a table made with the simulator (`scripts/advice.py`).
 
 use explicate_core::flow::PARAMS;
 use explicate_core::params::Values;
@@ -15,29 +15,30 @@ use crate::error::{Error, Result};
 use crate::sys;
 
 const TABLE: &str = include_str!("advice.csv");
-/// A protocol is advised only if TCP beside it keeps this share of what it has beside another TCP flow.
+/// A protocol is recommended only if a competing TCP flow keeps this share of its rate beside another TCP flow.
 const BESIDE: f64 = 0.8;
-/// Shares that differ by less are alike: the shorter queue decides.
+/// Shares that differ by less count as equal; then the shorter queue decides.
 const ALIKE: f64 = 0.03;
-/// Losses below this are none, as far as their ratio goes.
+/// Losses below this count as zero in ratios.
 const LEAST_LOSS: f64 = 2e-4;
-/// The part of `--air-loss` that losses are at most: half as many again would pass for congestion within 10^7 packets (`core::guard`).
+/// Maximum ratio of losses to `--air-loss`: 1.5 times this would count as congestion within 10^7 packets
+/// (`core::guard`).
 const AIR_SHARE: f64 = 0.75;
-/// The path that is taken for the one of which nothing is said.
+/// The path that is assumed where no properties are given.
 const USUAL: (f64, f64) = (0.0, 20e6);
 
-/// A protocol on a path of the table.
+/// Results of a protocol on a path of the table.
 #[derive(Clone, Debug)]
 struct Row {
     protocol: String,
-    /// The controllers that it needs, or `none`.
+    /// The required controllers, or `none`.
     routers: String,
-    /// Round trip, s; losses, a share; rate, bit/s.
+    /// Round-trip time, s; share of losses; rate, bit/s.
     path: (f64, f64, f64),
-    /// Of the rate, in payload.
+    /// Payload as a share of the rate.
     share: f64,
     queue_ms: f64,
-    /// What an ordinary TCP has beside it, as a share of what it has beside another of its kind.
+    /// Rate of a competing TCP flow, as a share of its rate beside another TCP flow.
     beside: f64,
 }
 
@@ -49,12 +50,12 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { protocol, routers, path, share: number()?, queue_ms: number()?, beside: number()? })
 }
 
-/// All rows; the comment and the names of the columns are none.
+/// All rows, without the comment and the names of the columns.
 fn table() -> Vec<Row> {
     TABLE.lines().filter_map(row).collect()
 }
 
-/// The rows of the path that is nearest to this one: by the ratio of each of its properties.
+/// The rows of the path that is nearest to this one, by the ratio of each of its properties.
 fn nearest(rows: &[Row], path: (f64, f64, f64)) -> Vec<Row> {
     let far = |a: f64, b: f64| (a / b).max(b / a);
     let loss = |l: f64| l.max(LEAST_LOSS);
@@ -66,7 +67,7 @@ fn nearest(rows: &[Row], path: (f64, f64, f64)) -> Vec<Row> {
     rows.iter().filter(|r| (trip(r), lost(r), rate(r)) == least).cloned().collect()
 }
 
-/// Those that these routers (or none) permit, the best first.
+/// The rows that these routers (or none) permit, the best first.
 fn ranked(mut rows: Vec<Row>, routers: &[String]) -> Vec<Row> {
     rows.retain(|r| r.routers == "none" || routers.contains(&r.routers));
     let most = rows.iter().filter(|r| r.beside >= BESIDE).map(|r| r.share).fold(0.0, f64::max);
@@ -82,7 +83,7 @@ fn ranked(mut rows: Vec<Row>, routers: &[String]) -> Vec<Row> {
     rows
 }
 
-/// The controllers that the table knows.
+/// The controllers in the table.
 fn known(rows: &[Row]) -> Vec<String> {
     let mut all: Vec<String> = rows.iter().map(|r| r.routers.clone()).collect();
     all.sort();
@@ -90,7 +91,7 @@ fn known(rows: &[Row]) -> Vec<String> {
     all
 }
 
-/// A path as it was given or found.
+/// A path as given or measured.
 struct Path {
     trip: f64,
     loss: f64,
@@ -141,14 +142,14 @@ fn told(row: &Row) -> Value {
     json!({ "protocol": protocol, "routers": routers, "share": share, "queue_ms": queue_ms, "tcp_beside": beside })
 }
 
-/// Looks at the path to a host.
+/// Probes the path to a host.
 fn probed(args: &Advise, host: &str) -> Result<Sight> {
     let key = args.key.as_deref().map(Key::load).transpose()?;
     let mut prober = Prober::open(peer(host)?, u64::from_be_bytes(random()?), key)?;
     prober.look(Time::from_secs_f64(args.time), &sys::stopped)
 }
 
-/// The path: what is said of it goes before what was found.
+/// The path: given properties have precedence over measured ones.
 fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Path> {
     // The parser's message without the position, since the text is not the user's.
     let said =
@@ -160,7 +161,7 @@ fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Pat
     let trip = match (&args.rtt, seen) {
         (Some(text), _) => link("rtt", "delay", text)?.delay.as_secs_f64(),
         (None, Some(seen)) => seen.trip.as_secs_f64(),
-        (None, None) => return Err(Error::Input("say which path: a HOST that is probed, or --rtt 80ms".to_string())),
+        (None, None) => return Err(Error::Input("name a path: a HOST to probe, or --rtt 80ms".to_string())),
     };
     let loss = match (&args.loss, seen) {
         (Some(text), _) => share(text)?,
@@ -182,11 +183,11 @@ fn share(text: &str) -> Result<f64> {
         None => text.parse(),
     };
     found.ok().filter(|s| (0.0..1.0).contains(s)).ok_or_else(|| {
-        Error::Input(format!("--loss is a share of the packets like 1% or 0.01, below all of them, not `{text}`"))
+        Error::Input(format!("--loss is a share of the packets, like 1% or 0.01, below 100%, not `{text}`"))
     })
 }
 
-/// What `--air-loss` has to be, if losses of the air on this path are more than `send` takes for such by itself.
+/// The value that `--air-loss` needs, if transmission errors on this path exceed the default of `send`.
 fn air_loss(best: &Row, path: &Path) -> Option<String> {
     let usual = Values::default().get(PARAMS, "air_loss");
     let most = PARAMS.iter().find(|p| p.name == "air_loss").map_or(usual, |p| p.max);
@@ -198,26 +199,26 @@ fn command(args: &Advise, best: &Row, path: &Path) -> String {
     let host = args.peer.as_deref().unwrap_or("HOST");
     let key = args.key.as_ref().map_or(String::new(), |key| format!(" --key {}", key.display()));
     let packet = path.packet.filter(|p| *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));
-    // Losses that were found may be those of a full queue: only the user knows.
+    // Measured losses may be those of a full queue: only the user can distinguish them.
     let air = air_loss(best, path).filter(|_| args.loss.is_some()).map_or(String::new(), |option| format!(" {option}"));
     format!("explicated send {host} FILE -p {}{key}{packet}{air}", best.protocol)
 }
 
-/// Two lines, and a third one where more is lost than `send` takes for the air's losses.
+/// Two lines, and a third one if losses exceed the default of `send`'s `--air-loss`.
 fn reason(best: &Row, path: &Path) -> String {
     let (trip, loss, rate) = best.path;
     let here = format!("{:.3} ms, {:.2} % lost, {:.1} Mbit/s", 1e3 * path.trip, 100.0 * path.loss, path.rate / 1e6);
     let near = format!("{:.0} ms, {:.1} %, {:.0} Mbit/s", 1e3 * trip, 100.0 * loss, rate / 1e6);
     let by = match (best.routers.as_str(), path.routers.is_empty()) {
         ("none", true) => {
-            "It needs no routers; where some answer at the narrow places, say which by --routers".to_string()
+            "It needs no routers; if routers answer at the bottlenecks, name them by --routers".to_string()
         }
         ("none", false) => "It needs no routers".to_string(),
-        (routers, _) => format!("It wants routers `-c {routers}` at the narrow places"),
+        (routers, _) => format!("It needs routers `-c {routers}` at the bottlenecks"),
     };
     let air = air_loss(best, path).map_or(String::new(), |option| {
         format!(
-            "\nIf it is the air that loses so much, send says so by {option}; else it takes the losses for congestion."
+            "\nIf these are transmission errors, pass {option} to send; otherwise it treats the losses as congestion."
         )
     });
     format!(
@@ -239,7 +240,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::commands::send::recover_soon;
 
-    /// Every path of the table has a protocol that may be advised, with routers and without.
+    /// Every path of the table has a protocol that may be recommended, with routers and without.
     #[test]
     fn every_path_has_an_answer() {
         let rows = table();
@@ -283,7 +284,8 @@ mod tests {
         assert_eq!(names, ["0.88", "0.9", "0.5", "0.95"]);
     }
 
-    /// More losses than `send` bears by itself are the air's if the user says so; the table was made so.
+    /// Losses above the default of `send` count as transmission errors only if the user says so; the table was made
+    /// with that setting.
     #[test]
     fn losses_of_the_air_are_said() {
         let said = |loss: f64, routers: &str, options: &[&str]| {
@@ -304,7 +306,7 @@ mod tests {
         assert!(said(0.99, "xcp", &["--loss", "99%"]).0.ends_with(" --air-loss 90.0%"), "no more than may be said");
     }
 
-    /// The table is of the recovery that `send` asks for.
+    /// The table was made with the recovery that `send` uses.
     #[test]
     fn the_table_is_of_transfers() {
         let recovery = TABLE.lines().find_map(|line| line.strip_prefix("# Recovery: ")).unwrap();

@@ -22,17 +22,17 @@ use crate::sys;
 
 /// All protocols' data may arrive, so every controller is built.
 const ALL: u64 = u64::MAX;
-/// Interval of updates of the metrics and checks of the interfaces.
+/// Interval between updates of the metrics and checks of the interfaces.
 const POLL_INTERVAL: Time = Time::secs(1);
 
-/// Warns of interfaces that merge packets: only the first of them would get feedback.
+/// Warns of interfaces that merge packets: only the first packet of a merged frame would get feedback.
 fn warn_of_offloads<'a>(names: impl Iterator<Item = &'a str>) {
     for name in names {
         let on = sys::offloads(name);
         if !on.is_empty() {
             let words: Vec<String> = on.iter().map(|word| format!("{word} off")).collect();
             tracing::warn!(
-                "{name} may put packets together ({}); try `ethtool -K {name} {}`, at the hosts too",
+                "{name} may merge packets ({}); try `ethtool -K {name} {}`, at the hosts too",
                 on.join(", "),
                 words.join(" ")
             );
@@ -40,24 +40,26 @@ fn warn_of_offloads<'a>(names: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// Each port is an interface of its own.
+/// Each port needs its own interface.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = Vec::new();
     for name in names {
         if seen.contains(&name) {
             return Err(Error::Input(format!(
-                "the interface `{name}` is named twice; a port is an interface of its own"
+                "the interface `{name}` is named twice; each port needs its own interface"
             )));
         }
         if name.contains(['=', ' ']) {
-            let message = "a colon stands behind the interface, as in `eth1: rate = \"50Mbit/s\"`";
-            return Err(Error::Input(format!("`{name}` is no interface; {message}")));
+            let message = "a colon follows the interface, as in `eth1: rate = \"50Mbit/s\"`";
+            return Err(Error::Input(format!("`{name}` is not an interface; {message}")));
         }
         seen.push(name);
     }
     for name in seen {
         if sys::is_loopback(name).unwrap_or(false) {
-            return Err(Error::Input(format!("`{name}` leads to this host alone; a port is an interface to others")));
+            return Err(Error::Input(format!(
+                "`{name}` is a loopback interface; a port needs an interface to other hosts"
+            )));
         }
     }
     Ok(())
@@ -114,7 +116,7 @@ fn agent(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<RouterAgen
 pub(super) fn run_link(args: &cli::Link) -> Result<()> {
     distinct([&args.a[..], &args.b].into_iter())?;
     let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
-    // Frames from one interface leave by the other.
+    // Frames from one interface leave through the other.
     let links = [
         words::link(&format!("{}->{}", args.b, args.a), back, None)?,
         words::link(&format!("{}->{}", args.a, args.b), there, None)?,
@@ -145,7 +147,7 @@ fn forward(
     if let Some((agent, station, watched)) = agent {
         forwarder.set_agent(agent, station, watched);
     } else {
-        // An agent measures by times of departure and arrival, which this would change.
+        // An agent measures times of departure and arrival, which this would change.
         forwarder.keep_apart(apart);
     }
     if let Some(vlan) = vlan {
@@ -165,7 +167,7 @@ fn forward(
         forwarder.run(end.min(next).min(clock.now() + POLL_INTERVAL), &sys::stopped)?;
         forwarder.count_missed();
         if let Some(gone) = forwarder.interfaces.iter().find(|i| i.is_gone()) {
-            return Err(Error::Failed(format!("the interface `{}` is gone", gone.name)));
+            return Err(Error::Failed(format!("the interface `{}` has disappeared", gone.name)));
         }
         if let Some(metrics) = &metrics {
             let now = clock.now();

@@ -1,4 +1,4 @@
-//! Flows behave as TCP where no router answers: the option, and telling which law goes.
+//! Behaviour as TCP where no router answers: the option, and reports of the controller in use.
 
 use explicate_core::flow::{PARAMS, is_guarded, set_guarded};
 use explicate_core::guard::Law;
@@ -30,7 +30,7 @@ pub(super) fn set(args: &Send, group: &mut FlowGroup) {
     }
 }
 
-/// The laws by which guarded flows have sent.
+/// The controllers by which guarded flows have sent.
 pub(super) struct Laws {
     protocol: &'static str,
     watches: bool,
@@ -51,7 +51,7 @@ impl Laws {
     pub(super) fn next(&self) -> Time {
         self.next
     }
-    /// Reports the law in use if it has changed; of several flows that of the one furthest from its own.
+    /// Reports the controller in use if it has changed; of several flows that of the one furthest from its own.
     pub(super) fn look(&mut self, now: Time, endpoint: &Endpoint, json: bool) -> Result<()> {
         if !self.watches {
             return Ok(());
@@ -67,14 +67,14 @@ impl Laws {
         self.last = law;
         let (word, sentence) = match law {
             Some(Law::Fallback) if self.all.is_empty() => {
-                ("tcp", "no router on the way has answered: sending as TCP".to_string())
+                ("tcp", "no router on the path has answered: sending as TCP".to_string())
             }
-            Some(Law::Fallback) => ("tcp", "no router on the way answers any more: sending as TCP".to_string()),
+            Some(Law::Fallback) => ("tcp", "no router on the path answers any more: sending as TCP".to_string()),
             Some(Law::Limited) => (
                 "limited",
                 format!("the path is congested where no router answers: {} within TCP's window", self.protocol),
             ),
-            _ => ("own", format!("routers on the way answer: sending by {}", self.protocol)),
+            _ => ("own", format!("routers on the path answer: sending by {}", self.protocol)),
         };
         self.all.push(json!({ "seconds": now.as_secs_f64(), "law": word, "told": sentence }));
         if json { Ok(()) } else { say(format!("{:6.2} s  {sentence}", now.as_secs_f64())) }

@@ -15,16 +15,16 @@ use crate::lab::results::{named, to_json, to_text};
 use crate::lab::{self, Outcome, stall_monitor};
 use crate::sys;
 
-/// Reads a scenario with what was changed on the command line.
+/// Reads a scenario with the overrides of the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
-    // Reads only as much of an endless device as shows that it is too long.
+    // Reads an endless device only until it exceeds the limit.
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(limits::FILE_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
     let mut overrides = Vec::new();
     for set in sets {
         let Some((key, value)) = set.split_once('=') else {
-            return Err(Error::Input(format!("--set wants KEY=VALUE, not `{set}`")));
+            return Err(Error::Input(format!("--set needs KEY=VALUE, not `{set}`")));
         };
         overrides.push((key.to_string(), value.to_string()));
     }
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         return say(lab::dry_run(&scenario)?.trim_end());
     }
     let split = |word: &String| {
-        let wrong = || Error::Input(format!("--kernel wants GROUP=LAW, not `{word}`"));
+        let wrong = || Error::Input(format!("--kernel needs GROUP=CONTROL, not `{word}`"));
         word.split_once('=').map(|(group, law)| (group.to_string(), law.to_string())).ok_or_else(wrong)
     };
     if args.with_parent {
@@ -101,14 +101,14 @@ fn say_tables(scenario: &Scenario, outcome: &Outcome) -> Result<()> {
         "drops_channel",
         "marks",
     ];
-    // The links that decide anything: those with a limited queue or channels.
+    // The links that can drop or lose packets: those with a limited queue or channels.
     let links = &scenario.links;
     let decides = |row: usize| links[row % links.len()].queue.is_some() || !links[row % links.len()].channel.is_empty();
     say(to_text(&outcome.tables.links, &columns, decides))?;
     for work in &outcome.work {
         let (c, late) = (&work.counters, &work.late);
         say(format!(
-            "{}: {} frames, {:.2} us of CPU each; handed on late by p50 {} us, p99 {} us, at most {} us; missed {}, refused {}",
+            "{}: {} frames, {:.2} us of CPU each; forwarded late by p50 {} us, p99 {} us, at most {} us; missed {}, refused {}",
             work.name,
             c.sent,
             work.cpu as f64 / 1e3 / c.sent.max(1) as f64,

@@ -68,7 +68,7 @@ fn generate(what: &str) -> Result<()> {
     let mut command = Cli::command();
     let mut text = Vec::new();
     if what == "man" {
-        command.build(); // what is global belongs to every command then
+        command.build(); // global options then belong to every command
         clap_mangen::Man::new(command.clone()).render(&mut text).or_fail(|| "write the man page".to_string())?;
         for sub in command.get_subcommands().filter(|s| !s.is_hide_set() && s.get_name() != "help") {
             let page = clap_mangen::Man::new(sub.clone()).title(format!("explicated-{}", sub.get_name()));
@@ -77,7 +77,7 @@ fn generate(what: &str) -> Result<()> {
     } else {
         let shell: clap_complete::Shell = what.parse().map_err(|_| {
             Error::Input(format!(
-                "`{what}` is neither `man` nor a shell that is known: bash, elvish, fish, powershell, zsh"
+                "`{what}` is neither `man` nor a supported shell: bash, elvish, fish, powershell, zsh"
             ))
         })?;
         clap_complete::generate(shell, &mut command, "explicated", &mut text);

@@ -1,8 +1,9 @@
 //! Path MTU discovery during a transfer.
 //!
 //! A flow numbers its segments by full payloads, so its packets keep their length. If the path MTU is smaller, from
-//! the start or later, another flow with shorter packets replaces it, and resumes after the data that the receiver has.
-//! The first flow does not wait for the search: on most paths, which carry full packets, it costs two packets and no time.
+//! the start or later, another flow with shorter packets replaces it and resumes after the data that the receiver
+//! has. The first flow does not wait for the search: on most paths, which carry full packets, the search costs two
+//! packets and no time.
 
 use std::net::SocketAddrV4;
 use std::thread::{self, JoinHandle};
@@ -45,7 +46,7 @@ impl Path {
     }
     fn begin(&mut self) {
         let (peer, key, packet) = (self.peer, self.key.clone(), self.packet);
-        // Without a thread the flow goes on as it is.
+        // Without a thread the flow continues unchanged.
         self.search = thread::Builder::new().name("path".into()).spawn(move || search(peer, key, packet)).ok();
     }
     /// Whether a search is running.

@@ -17,7 +17,7 @@ pub(super) fn run(args: &Probe) -> Result<()> {
     let mut prober = Prober::open(peer(&args.peer)?, u64::from_be_bytes(random()?), key)?;
     let length = Time::from_secs_f64(args.time);
     let found = prober.run(&args.estimator, &Values::default(), length, &sys::stopped)?;
-    // An estimator that searches needs a while to come near.
+    // An estimator that searches needs some time to converge.
     let settled = &found.available[found.available.len() / 3..];
     let (available, capacity) = (median(settled), median(&found.capacity));
     if args.json {

@@ -44,7 +44,7 @@ impl Progress {
         let Some(had) = flow.have else { return };
         let sent = flow.flow.acked() as u64 * flow.flow.payload() as u64;
         let line = if flow.standing == Standing::Asking {
-            format!("{}: 100 %, the other end checks it", self.name)
+            format!("{}: 100 %, the other end verifies it", self.name)
         } else {
             self.line(now, (had + sent).min(self.size))
         };
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(third, "a.iso:  25 %, 7500.0 kB of 30.0 MB, 21.6 Mbit/s, 9 s left");
         let last = progress.line(Time::secs(13), 30_000_000);
         assert!(last.starts_with("a.iso: 100 %, 30.0 MB of 30.0 MB") && last.ends_with(" 0 s left"), "{last}");
-        // Nothing moves for a while: no time is known.
+        // Nothing is acknowledged for a while: the remaining time is unknown.
         let (name, before) = ("b".to_string(), Some((Time::ZERO, 5, 0.0)));
         let mut progress = Progress { name, size: 10, due, before, alone: false };
         assert_eq!(progress.line(Time::secs(1), 5), "b:  50 %, 5 B of 10 B");

@@ -1,4 +1,4 @@
-//! Properties of links and flows on the command line: in a scenario's words, read by its parser.
+//! Properties of links and flows on the command line: with a scenario's keys, read by its parser.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use explicate_scenario::problem::{Problem, Problems, Site};
 
 use crate::error::{Error, Result};
 
-/// A TOML text that means these characters.
+/// A TOML string with these characters.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -28,8 +28,8 @@ fn parse(text: &str, what: &str) -> Result<Scenario> {
     })
 }
 
-/// Problems in what a user has written on the command line, which begins at this column of the generated text: each with the
-/// words that it is about.
+/// Problems in properties on the command line, which begin at this column of the generated text: each with the words
+/// to which it refers.
 fn explain(what: &str, problems: &Problems, (written, first): (&str, usize)) -> Error {
     let explain = |problem: &Problem| {
         let column = if let Site::File { line: 1, column, .. } = &problem.site { *column } else { 0 };
@@ -47,7 +47,7 @@ fn explain(what: &str, problems: &Problems, (written, first): (&str, usize)) -> 
     Error::Input(problems.0.iter().map(explain).collect::<Vec<_>>().join("\n"))
 }
 
-/// A text without what stands in its brackets, braces and quotes.
+/// A text without the contents of its brackets, braces and quotes.
 fn outermost(text: &str) -> String {
     let (mut depth, mut quoted) = (0, false);
     let mut keep = |c: char| {
@@ -62,8 +62,9 @@ fn outermost(text: &str) -> String {
     text.chars().filter(|c| keep(*c)).collect()
 }
 
-/// A link with these properties, whose port gets the controllers of a protocol (or none) unless they name one, and then shares the
-/// line between explicit and ordinary flows unless they configure that. Without a rate it is as fast as the wire.
+/// A link with these properties. Its port gets the controllers of a protocol (or none), unless the properties name
+/// controllers, and shares the line between explicit and other flows, unless they configure that. Without a rate it
+/// is as fast as the wire.
 pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
     let has =
         |key: &str| outermost(properties).split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));

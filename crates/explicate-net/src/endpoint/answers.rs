@@ -3,7 +3,7 @@
 use explicate_core::registry;
 use explicate_core::wire::Packet;
 
-/// Consecutive packets without a router's mark after which routers are taken to be absent.
+/// Consecutive packets without a router's mark after which routers count as absent.
 const SILENT: u32 = 64;
 
 /// The state of one flow.

@@ -35,7 +35,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Reads exactly so many bytes of hexadecimal digits.
+/// Reads exactly this number of bytes in hexadecimal digits.
 pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     if digits.len() != 2 * N {
@@ -49,7 +49,7 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// A secret of 32 bytes. It is not shown.
+/// A secret of 32 bytes. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; KEY]);
 
@@ -82,7 +82,7 @@ impl Key {
         let key = read.ok().and_then(|_| unhex(text.trim()));
         key.map(Key).ok_or_else(|| {
             Error::Input(format!(
-                "{} is no key: `explicated keygen FILE` makes one, 64 hexadecimal digits",
+                "{} is not a key: `explicated keygen FILE` makes one, 64 hexadecimal digits",
                 path.display()
             ))
         })
@@ -95,7 +95,7 @@ impl Key {
     }
 
     fn mac(&self, label: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
-        // Keys of any length are taken.
+        // Keys of any length are accepted.
         let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0).unwrap_or_else(|_| unreachable!());
         for part in std::iter::once(label.as_bytes()).chain(parts.iter().copied()) {
             mac.update(&(part.len() as u64).to_be_bytes());

@@ -1,4 +1,4 @@
-//! What is sent, and where it goes: bytes by segment number.
+//! The data that a flow sends, and their destination: bytes by segment number.
 
 mod disk;
 mod stock;

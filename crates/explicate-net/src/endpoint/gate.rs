@@ -1,8 +1,8 @@
 //! Admission of flows: cookies, codes and rate limits per source, before there is any state.
 //!
-//! A cookie is a keyed hash of the sender's address and port, the flow's number and a slot of time, so the receiver keeps no state
-//! until the sender has shown that it receives at its address. A cookie is valid in its slot and the next; both together are not
-//! longer than a flow's idle timeout, so a replayed SYN belongs to an open flow or has expired.
+//! A cookie is a keyed hash of the sender's address and port, the flow's number and a slot of time, so the receiver
+//! keeps no state until the sender has shown that it receives at its address. A cookie is valid in its slot and the
+//! next. Both together are at most a flow's idle timeout, so a replayed SYN belongs to an open flow or has expired.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -3,10 +3,11 @@
 //! `explicate/2 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234 mode=644 digest=HEX modified=SECONDS
 //! cookie=HEX mac=HEX`
 //!
-//! Words are `key=value`, separated by one space; unknown keys are ignored, so that later versions can add some. Defaults are
-//! left out: `window` (segments), `quick_acks`, `refuse_explicit`, and `instead`, the number of a
-//! flow from the same address and port whose place this one takes, with shorter packets. `digest` is the SHA-256 of the file, `cookie` what the
-//! receiver gave, and `mac`, always last, the code over all before it ([`greeting_code`](super::auth::greeting_code)).
+//! Words are `key=value`, separated by one space; unknown keys are ignored, so that later versions can add some.
+//! Defaults are omitted: `window` (segments), `quick_acks`, `refuse_explicit`, and `instead`, the number of a flow
+//! from the same address and port that this one replaces, with shorter packets. `digest` is the SHA-256 of the file,
+//! `cookie` is the receiver's, and `mac`, always last, the code over all preceding words
+//! ([`greeting_code`](super::auth::greeting_code)).
 
 use explicate_core::flow::PARAMS;
 use explicate_core::params::Values;
@@ -56,17 +57,17 @@ fn last_word<'a>(bytes: &'a [u8], key: &[u8]) -> (&'a [u8], Option<Code>) {
     found.map_or((bytes, None), |(words, code)| (words, Some(code)))
 }
 
-/// Words with the cookie behind them.
+/// Words followed by the cookie.
 pub fn with_cookie(words: &str, cookie: &Code) -> String {
     format!("{words} cookie={}", hex(cookie))
 }
 
-/// Words with their code behind them.
+/// Words followed by their code.
 pub fn with_code(words: &str, code: &Code) -> String {
     format!("{words} mac={}", hex(code))
 }
 
-/// What is sent.
+/// The content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content {
     /// Filler data.
@@ -89,7 +90,7 @@ pub enum Content {
 /// A greeting.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hello {
-    /// Preset, protocol, or `law/recovery`.
+    /// Preset, protocol, or `protocol/recovery`.
     pub protocol: String,
     /// IP length of a full packet, bytes.
     pub packet: u16,
@@ -103,7 +104,7 @@ pub struct Hello {
     pub quick_acks: u32,
     /// Makes the receiver refuse explicit feedback, to test the sender's fall-back.
     pub refuse_explicit: bool,
-    /// What is sent.
+    /// The content.
     pub content: Content,
     /// The flow of this sender that it replaces, if any.
     pub instead: Option<u64>,

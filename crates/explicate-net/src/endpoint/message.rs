@@ -1,12 +1,12 @@
-//! Messages between the two ends of a transfer beside its packets, 28 bytes each.
+//! Messages between the two ends of a transfer besides its packets, 28 bytes each.
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | kind: 0x80 question for the verdict, 0x81 answer with the verdict, 0x82 unknown flow; 0x83 probe, 0x84 echo; 0x85 request for a cookie, 0x86 cookie; 0x87 refusal of a flow |
-//! | 1 | answer: 1 complete and verified, 2 complete but different, 3 incomplete, 4 could not be written, 5 complete and being verified, 6 the disk is full, 7 another file got its name meanwhile; 0x85: the version of greetings; 0x87: the reason, see [`Refusal`] |
-//! | 4-7 | lower half of the flow's number; the upper half stands in bytes 8-11 of the transport header, before the message |
-//! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
-//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x85: the code of the key, 0x86: the cookie, in 8-23; probe: its code in 16-27 |
+//! | 0 | kind: 0x80 request for the verdict, 0x81 verdict, 0x82 unknown flow; 0x83 probe, 0x84 echo; 0x85 request for a cookie, 0x86 cookie; 0x87 refusal of a flow |
+//! | 1 | verdict: 1 complete and verified, 2 complete but different, 3 incomplete, 4 could not be written, 5 complete and being verified, 6 the disk is full, 7 another file got its name meanwhile; 0x85: the version of greetings; 0x87: the reason, see [`Refusal`] |
+//! | 4-7 | lower half of the flow's number; the upper half is in bytes 8-11 of the transport header, before the message |
+//! | 2-3 | probe, echo: its number; its nonce is in the field of the flow |
+//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that time, and the probe's arrival in 16-23; request: first 20 bytes of the SHA-256 of the content, or zeros; verdict: payload in order, bytes, in 8-15, and its code in 16-27; 0x85: the code of the key, 0x86: the cookie, in 8-23; probe: its code in 16-27 |
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
@@ -23,19 +23,19 @@ pub const DIGEST: usize = 20;
 /// The verdict on a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// All arrived, and its digest is right.
+    /// All data arrived, and the digest is right.
     Same,
-    /// All arrived, but its digest differs.
+    /// All data arrived, but the digest differs.
     Differs,
-    /// Not all has arrived.
+    /// Some data are missing.
     Missing,
     /// It could not be written.
     NotWritten,
-    /// All arrived, and its digest is being computed.
+    /// All data arrived, and the digest is being computed.
     Checking,
     /// The disk is full.
     Full,
-    /// All arrived, but another file got its name meanwhile.
+    /// All data arrived, but another file got its name meanwhile.
     NameExists,
 }
 
@@ -122,16 +122,18 @@ impl Refusal {
     /// The sentence shown to the sender's user.
     pub fn sentence(self) -> &'static str {
         match self {
-            Refusal::Full => "the other end has as many flows as it takes (its option --flows); try again later",
-            Refusal::PerSource => "the other end takes no more flows from this address (its option --flows-per-source)",
+            Refusal::Full => "the other end has its maximum number of flows (its option --flows); try again later",
+            Refusal::PerSource => {
+                "the other end accepts no more flows from this address (its option --flows-per-source)"
+            }
             Refusal::WrongKey => "the other end has another key: both need the same file for --key",
             Refusal::NeedsKey => "the other end requires a key: pass --key FILE with its key",
             Refusal::NoKey => {
                 "the other end runs without a key, so it cannot prove its identity; send without --key if that is intended"
             }
             Refusal::Version => "the other end has an incompatible version of explicated",
-            Refusal::Nonsense => "the other end does not understand the greeting",
-            Refusal::NoFiles => "the other end takes no files (its option --to)",
+            Refusal::Nonsense => "the other end cannot parse the greeting",
+            Refusal::NoFiles => "the other end accepts no files (its option --to)",
             Refusal::NameExists => {
                 "the other end has a file of this name, and does not replace it (its option --replace)"
             }
@@ -144,7 +146,7 @@ impl Refusal {
     }
 }
 
-/// A flow's 64-bit number: the upper half, and the lower half that the core's headers carry.
+/// A flow's 64-bit number: the upper half, and the lower half, which the core's headers carry.
 pub fn number(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }

@@ -1,4 +1,4 @@
-//! End points: a UDP socket, the flows that it sends and those that it receives.
+//! Endpoints: a UDP socket, the flows that it sends and those that it receives.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -57,9 +57,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An end point at this address of this thread's namespace; it accepts flows if there are limits.
+    /// An endpoint at this address of this thread's namespace; it accepts flows if limits are given.
     pub fn open(address: SocketAddrV4, listen: Option<Limits>, clock: Clock) -> Result<Endpoint> {
-        let socket = UdpSocket::bind(address).or_fail(|| format!("use the address {address}"))?;
+        let socket = UdpSocket::bind(address).or_fail(|| format!("bind to the address {address}"))?;
         let waiter = socket
             .set_nonblocking(true)
             .and_then(|()| sys::tell_ttl_and_ecn(socket.as_fd()))
@@ -143,7 +143,7 @@ impl Endpoint {
                 self.out.flush(self.socket.as_fd());
             }
         }
-        // A session that began is a flow of its own, by another number.
+        // A new session is a flow of its own, with another number.
         while let Some((&old, new)) = self.sending.iter().map(|(id, f)| (id, f.flow.id())).find(|(id, new)| *id != new)
         {
             if let Some(flow) = self.sending.remove(&old) {

@@ -14,8 +14,8 @@ const RENEW_AFTER: Time = Time::secs(4);
 /// Number of knocks without an answer after which the receiver may be version 0.1.
 const KNOCKS: u32 = 2;
 
-/// The payload of the answer to a SYN, behind the upper half of the flow's number: the number of bytes that the receiver has
-/// already, and its code if there is a key.
+/// The payload of the answer to a SYN, after the upper half of the flow's number: the number of bytes that the
+/// receiver already has, and its code if there is a key.
 pub fn answer_bytes(have: u64, proof: Option<Code>) -> ([u8; 8 + CODE], usize) {
     let mut bytes = [0; 8 + CODE];
     bytes[..8].copy_from_slice(&have.to_be_bytes());
@@ -30,7 +30,7 @@ pub struct Opening {
     key: Option<Key>,
     trusting: bool,
     cookie: Option<Code>,
-    /// The codes of the last two SYNs: after a renewed cookie an answer may refer to the one before.
+    /// The codes of the last two SYNs: after a renewed cookie an answer may refer to the earlier SYN.
     codes: [Code; 2],
     next_knock_at: Time,
     knocks: u32,
@@ -53,7 +53,7 @@ impl Opening {
     pub fn due(&self) -> Time {
         self.next_knock_at
     }
-    /// The packets to send now: a knock, and after several without an answer a question that version 0.1 understands.
+    /// The packets to send now: a knock, and after several without an answer a request that version 0.1 can parse.
     pub fn poll(&mut self, now: Time) -> Option<[Option<Packet>; 2]> {
         if self.next_knock_at > now {
             return None;
@@ -64,7 +64,7 @@ impl Opening {
         let old = (self.knocks > KNOCKS && self.cookie.is_none()).then(|| old.to_packet());
         Some([Some(Message::knock_with(self.number, self.key.as_ref()).to_packet()), old])
     }
-    /// Whether this is the answer of version 0.1 to that question.
+    /// Whether this is the answer of version 0.1 to that request.
     pub fn is_old(&self, message: Message) -> bool {
         let unknown = Message::Unknown(self.number & u64::from(u32::MAX));
         !self.is_ready() && self.knocks > KNOCKS && message == unknown
@@ -84,8 +84,8 @@ impl Opening {
         }
         with_code(&words, &code)
     }
-    /// The number of bytes that the receiver has already, from the payload of its answer, which grants these options; `None` if the
-    /// answer does not prove that it has the key.
+    /// The number of bytes that the receiver already has, from the payload of its answer, which grants these options;
+    /// `None` if the answer does not prove that the receiver has the key.
     pub fn check(&mut self, options: u8, answer: &[u8]) -> Option<u64> {
         if self.trusting {
             return Some(0);

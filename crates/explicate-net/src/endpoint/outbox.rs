@@ -35,8 +35,8 @@ impl Outbox {
     pub fn is_full(&self) -> bool {
         self.waiting.len() == BATCH
     }
-    /// Adds a packet; `more` writes its payload into the buffer that it is given and returns its length. If the queue is full, the packet is
-    /// dropped, as by a network.
+    /// Adds a packet; `more` writes its payload into a buffer and returns its length. If the queue is full, the
+    /// packet is dropped, as by a network.
     pub fn push(
         &mut self,
         to: SocketAddrV4,

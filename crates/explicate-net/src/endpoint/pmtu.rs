@@ -1,30 +1,30 @@
 //! Path MTU discovery by probes (RFC 8899): probes of several lengths are sent together and echoed.
 //!
-//! A length is rejected if in three consecutive rounds it is not echoed while shorter probes of the same rounds are: a single loss
-//! or an outage of the path decides nothing. Lengths come from a table of common MTUs of links and tunnels;
-//! the kernel's path MTU (from ICMP) is tried as well, and nothing above it.
+//! A length is rejected if in three consecutive rounds it is not echoed while shorter probes of the same rounds are:
+//! a single loss or an outage of the path has no effect. Lengths come from a table of common MTUs of links and
+//! tunnels; the kernel's path MTU (from ICMP) is also tried, and is an upper bound.
 
 use explicate_core::units::Time;
 
-/// What every IPv4 path should carry (RFC 1122, section 3.3.2), and lengths that links and tunnels are known to leave, bytes of IP.
+/// The minimum of every IPv4 path (RFC 1122, section 3.3.2), and MTUs of common links and tunnels, bytes of IP.
 const TABLE: [u16; 17] =
     [576, 1006, 1200, 1280, 1320, 1360, 1380, 1400, 1420, 1440, 1450, 1460, 1472, 1480, 1492, 1500, 4352];
 /// Rounds per length (MAX_PROBES of RFC 8899).
 const ROUNDS: u32 = 3;
 /// Duration of a round without an echo.
 const SILENT: Time = Time::secs(1);
-/// Longest extra delay of long packets beyond a round trip.
+/// Maximum additional delay of long packets.
 const LATER: Time = Time::millis(20);
 
 /// A search for the longest packet.
 pub struct Search {
-    /// Lengths not above the one wanted, ascending, and whether an echo of it has come.
+    /// Lengths up to the wanted one, ascending, and whether an echo of each has arrived.
     lengths: Vec<(u16, bool)>,
     /// When this round began, and when it ends.
     round: (Time, Time),
-    /// Whether anything was echoed in this round.
+    /// Whether any probe was echoed in this round.
     echoed: bool,
-    /// Rounds in which something was echoed but not the longest.
+    /// Rounds in which a probe was echoed, but not the longest.
     without: u32,
     /// The lengths of the next round are to be sent.
     sends: bool,
@@ -53,8 +53,8 @@ impl Search {
     fn carried(&self) -> Option<u16> {
         self.lengths.iter().rev().find(|(_, echoed)| *echoed).map(|(length, _)| *length)
     }
-    /// The lengths of the probes to send now. The first round has the longest and the shortest; once the shortest is known to
-    /// arrive, and the longest has not, all between.
+    /// The lengths of the probes to send now. The first round has the longest and the shortest; if the shortest
+    /// arrives but the longest does not, the next rounds have all lengths between.
     pub fn poll(&mut self, now: Time) -> Vec<u16> {
         if now >= self.round.1 {
             self.without += self.echoed as u32;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use explicate_core::rng::Rng;
 
-    /// A path: what it carries, its round trip, the share of probes that it loses, and when it is away.
+    /// A path: its MTU, its round-trip time, its share of lost probes, and its outages.
     fn searched(wanted: u16, carries: u16, loss: f64, back: Time, rng: &mut Rng) -> (Option<u16>, Time) {
         let (mut search, mut now, trip) = (Search::new(wanted), Time::ZERO, Time::millis(600));
         let mut echoes: Vec<(Time, u16)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Measuring a path between two of our nodes: the core's estimators on real packets.
+//! Measurement of a path between two of our nodes: the core's estimators on real packets.
 //!
 //! The receiver answers each probe with a shorter message that carries the time of arrival by its own clock, of which only
 //! differences are used. The available bandwidth comes from an estimator of the core; the capacity from pairs of
@@ -24,7 +24,7 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
 use crate::sys::{self, Batch};
 
-/// What was found.
+/// Results.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Estimates of the available bandwidth in order of time, bit/s.
@@ -68,7 +68,7 @@ const KNOCK_EVERY: Time = Time::secs(1);
 /// Longest wait for the first cookie.
 const PATIENCE: Time = Time::secs(5);
 const BETWEEN_PAIRS: Time = Time::millis(20);
-/// Packets that measure round trips and losses, and how often one goes.
+/// Number of packets that measure round-trip times and losses, and their interval.
 const SHORT_LEN: u16 = 200;
 const BETWEEN_LOOKS: Time = Time::millis(5);
 /// A search for the path MTU ends after this time without an answer.
@@ -124,7 +124,7 @@ impl Prober {
         Ok(Prober { socket, peer, clock, waiter, batch, out, nonce, key, code, knocks, refused })
     }
 
-    /// Requests a cookie if it is time to: each is valid for some seconds.
+    /// Requests a cookie if that is due: each is valid for some seconds.
     fn knock(&mut self) {
         let now = self.clock.now();
         if self.knocks <= now {
@@ -190,7 +190,7 @@ impl Prober {
         let packet = self.path_mtu(PAIR_LEN, MTU_PATIENCE, stop)?;
         let (mut trips, mut sent, mut next) = (Vec::new(), 0u16, self.clock.now());
         let end = self.clock.now() + length;
-        // The last ones need a round trip to come back.
+        // The last ones need a round trip to return.
         let late = end + MTU_PATIENCE;
         while self.clock.now() < late && !stop() {
             let now = self.clock.now();
@@ -218,7 +218,7 @@ impl Prober {
     }
     /// No probe was answered.
     fn no_answer(&self) -> Error {
-        let hint = self.refused.unwrap_or("is `explicated recv` running there, and has it the same key, or none?");
+        let hint = self.refused.unwrap_or("is `explicated recv` running there with the same key, or without one?");
         Error::Failed(format!("no probe was answered by {}; {hint}", self.peer))
     }
 
@@ -291,7 +291,7 @@ impl Prober {
                 found.probes.0 += 1;
             }
             self.out.flush(self.socket.as_fd());
-            // Late echoes of pairs do not concern the estimator.
+            // Late echoes of pairs are no input of the estimator.
             for (index, sent, came) in self.echoes()?.into_iter().filter(|echo| echo.0 & PAIRS == 0) {
                 found.probes.1 += 1;
                 estimator.handle_echo(self.clock.now(), index, sent, came);
@@ -308,8 +308,8 @@ impl Prober {
         Ok(found)
     }
 
-    /// Pairs of packets, back to back, behind a packet that wakes the processors on its way: an idle one handles it late,
-    /// and the next two each in its time.
+    /// Pairs of packets sent back to back, after a packet that wakes the processors on the path: an idle processor
+    /// handles its first packet late, and the next two on time.
     fn pairs(&mut self, length: Time, found: &mut Found, stop: &dyn Fn() -> bool) -> Result<()> {
         let end = self.clock.now() + length;
         let mut first: Vec<Option<Time>> = Vec::new();

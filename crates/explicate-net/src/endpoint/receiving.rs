@@ -1,4 +1,4 @@
-//! All flows that a socket receives: which are admitted, and their limits.
+//! All flows that a socket receives: admission and limits.
 //!
 //! A source has no state here until it has returned a cookie and, where there is a key, its code ([`super::gate`]). Limits bound
 //! the number of flows, the flows per source, and the memory for out-of-order and unwritten data; a silent flow is removed after a
@@ -31,21 +31,21 @@ const CHECK_EVERY: Time = Time::secs(1);
 /// Limits of a receiver.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Most flows at a time.
+    /// Maximum number of flows at a time.
     pub flows: usize,
-    /// Most bytes of memory for out-of-order and unwritten data, all flows together.
+    /// Maximum memory for out-of-order and unwritten data, all flows together, bytes.
     pub waiting: usize,
-    /// Segments that a flow may be ahead of what has arrived in order.
+    /// Maximum number of segments that a flow may be ahead of the in-order data.
     pub window: u32,
-    /// Idle time after which a flow is removed; one that sent nothing but its SYN is removed sooner.
+    /// Idle time after which a flow is removed; a flow that sent only its SYN is removed sooner.
     pub idle: Time,
     /// The proof required to open a flow.
     pub admission: Admission,
-    /// Most flows at a time from one address.
+    /// Maximum number of flows at a time from one address.
     pub flows_per_source: usize,
-    /// Most SYNs a second from one address; the burst is twice as many.
+    /// Maximum number of SYNs per second from one address; the burst is twice as many.
     pub greetings: u32,
-    /// Most probes a second from one address that are answered.
+    /// Maximum number of probes per second from one address that are answered.
     pub probes: u32,
 }
 
@@ -109,12 +109,12 @@ pub struct Receivers {
     pub counters: Counters,
     /// Flows that ended since the caller last emptied this list.
     pub ended: Vec<Ended>,
-    /// Flows to which routers began to give feedback, or ceased to, since the caller last emptied this list.
+    /// Flows that began to get feedback from routers, or ceased to, since the caller last emptied this list.
     pub news: Vec<(Key, Answers)>,
 }
 
 impl Receivers {
-    /// No flows yet; cookies are made with this secret.
+    /// No flows; cookies are made with this secret.
     pub fn new(limits: Limits, secret: Secret) -> Receivers {
         let (flows, counters, ended) = Default::default();
         let (last_check_at, next_answer_at, next_warning_at) = Default::default();
@@ -187,7 +187,7 @@ impl Receivers {
                 return;
             }
             flow.established = true;
-            // Beyond the window the core's end drops segments too.
+            // Beyond the window the core's end also drops segments.
             if segment.checked_sub(flow.sink.expected()).is_none_or(|ahead| ahead < self.limits.window) {
                 flow.stock.take(segment, payload, last);
             }
@@ -232,7 +232,7 @@ impl Receivers {
         }
     }
 
-    /// Answers a sender's question for the verdict on its flow.
+    /// Answers a sender's request for the verdict on its flow.
     fn conclude(&mut self, now: Time, key: Key, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(&key) else { return self.handle_unknown(now, key, out) };
         (flow.last_packet_at, flow.established) = (now, true);
@@ -245,7 +245,7 @@ impl Receivers {
         }
     }
 
-    /// Begins a flow if its SYN is admitted, else answers it. Returns whether the flow has begun.
+    /// Begins a flow if its SYN is admitted; otherwise answers the SYN. Returns whether the flow has begun.
     fn open(&mut self, now: Time, key: Key, options: u8, greeting: &[u8], out: &mut Outbox) -> bool {
         let reply = match self.gate.judge(now, key.0, key.1, options, greeting) {
             Judged::Admitted(hello, code) => match self.begin(now, key, hello, code) {
@@ -261,9 +261,9 @@ impl Receivers {
                 self.counters.old += 1;
                 if self.may_warn(now) {
                     let old = self.counters.old;
-                    tracing::warn!(peer = %key.0, old, "version 0.1 of explicated wants to send: it knows no cookies");
+                    tracing::warn!(peer = %key.0, old, "version 0.1 of explicated, which has no cookies, tried to send");
                 }
-                // Version 0.1 understands no other refusal.
+                // The only refusal that version 0.1 can parse.
                 Message::Unknown(key.1)
             }
             Judged::Ignored => {
@@ -379,8 +379,8 @@ impl Receivers {
         passes(&mut self.next_warning_at, now, Time::secs(1))
     }
 
-    /// Answers a packet of an unknown flow, at a limited rate. Questions without an upper half, which look for version 0.1, are not
-    /// answered.
+    /// Answers a packet of an unknown flow, at a limited rate. Requests without an upper half, which detect version
+    /// 0.1, are not answered.
     fn handle_unknown(&mut self, now: Time, key: Key, out: &mut Outbox) {
         self.counters.strays += 1;
         if (key.1 >> 32 != 0 || self.gate.is_trusting()) && self.may_answer_unknown(now) {
@@ -449,7 +449,7 @@ const STALE_TIMEOUT: Time = Time::secs(2);
 /// UDP payload of a message beyond its transport header; that of a valid SYN is longer.
 const MESSAGE: usize = 16;
 
-/// Whether the time `next` has come; if so, sets it `interval` ahead.
+/// Whether the time `next` has come; if so, moves it `interval` ahead.
 fn passes(next: &mut Time, now: Time, interval: Time) -> bool {
     let passes = now >= *next;
     if passes {

@@ -15,9 +15,9 @@ use super::message::{self, Message, Refusal, Verdict};
 use super::opening::Opening;
 use super::outbox::Outbox;
 
-/// For this time a file is offered again that the receiver reports as in transfer.
+/// For this time a file that the receiver reports as in transfer is offered again.
 const BUSY: Time = Time::secs(6);
-/// Delay before a SYN is repeated whose answer requires that.
+/// Delay before a SYN is repeated if its answer requires that.
 const AGAIN: Time = Time::millis(500);
 /// Interval between two requests for the verdict.
 const ASK_EVERY: Time = Time::millis(250);
@@ -27,7 +27,7 @@ const ASK_EVERY: Time = Time::millis(250);
 pub enum Standing {
     /// It sends, or has not started.
     Open,
-    /// All is acknowledged; the verdict is awaited.
+    /// All data are acknowledged; it waits for the verdict.
     Asking,
     /// It has ended, and this many bytes of payload arrived in order.
     Over(u64),
@@ -41,14 +41,14 @@ pub struct Sending {
     pub flow: Flow,
     /// Its application.
     pub source: Source,
-    /// When the application acts next.
+    /// When the next event of the application is due.
     acts: Time,
     /// A placeholder for the application's remote end.
     pub elsewhere: Sink,
     opening: Opening,
     /// The upper half of its number.
     pub high: u32,
-    /// What it sends.
+    /// Its content.
     pub supply: Supply,
     /// Bytes that the receiver had when the flow began; `None` before it is admitted.
     pub have: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Sending {
     pub peer: SocketAddrV4,
     /// When it starts.
     pub start: Time,
-    /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
+    /// When all data of a sized transfer were acknowledged; [`Time::NEVER`] before.
     pub completed: Time,
     /// Its state.
     pub standing: Standing,
@@ -96,7 +96,7 @@ pub struct Plan {
     pub high: u32,
     /// The key that both ends have, if any.
     pub key: Option<Key>,
-    /// What is sent.
+    /// The content.
     pub supply: Supply,
     /// The receiver's address.
     pub peer: SocketAddrV4,
@@ -137,8 +137,8 @@ impl Sending {
             held_first: None,
         }
     }
-    /// Makes this flow replace a stalled one to the same receiver: the data that the other delivered counts, and is not sent
-    /// again. A file resumes at the length that the receiver reports.
+    /// Replaces a stalled flow to the same receiver by this one: data that the old flow delivered count, and are not
+    /// sent again. A file resumes at the length that the receiver reports.
     pub fn take_over(&mut self, before: &Sending) {
         self.last_answer_at = before.last_answer_at;
         self.held_first = before.held_first.or(before.have).or(Some(0));
@@ -152,7 +152,7 @@ impl Sending {
             }
         }
     }
-    /// Handles an acknowledgement, with `more` behind its header.
+    /// Handles an acknowledgement, followed by `more`.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges, more: &[u8]) {
         if self.standing != Standing::Open || !self.admit(now, packet, more) {
             return;
@@ -160,7 +160,7 @@ impl Sending {
         self.last_answer_at = now;
         self.flow.handle_packet(now, packet, sack);
     }
-    /// Whether the flow is admitted, perhaps by this acknowledgement.
+    /// Whether the flow is admitted, possibly by this acknowledgement.
     fn admit(&mut self, now: Time, packet: &Packet, more: &[u8]) -> bool {
         if self.have.is_some() || !packet.transport.has(flag::SYN) || !self.opening.is_ready() {
             return self.have.is_some();
@@ -173,14 +173,14 @@ impl Sending {
             Source::Sized(bytes) if have <= *bytes => *bytes -= have,
             _ if have == 0 => {}
             _ => {
-                self.standing = failed("the other end says that it holds more than is sent");
+                self.standing = failed("the other end reports more data than are sent");
                 return false;
             }
         }
         if let (Some(first), Supply::File { .. }) = (self.held_first, &self.supply) {
             self.earlier = have.saturating_sub(first);
         }
-        // The application starts at the position that is known now.
+        // The application starts at the position that is now known.
         (self.have, self.acts) = (Some(have), now);
         true
     }
@@ -226,13 +226,13 @@ impl Sending {
                 }
             }
             Message::Unknown(_) if self.standing == Standing::Open && self.opening.is_old(message) => {
-                let message = "the other end speaks version 0.1 of explicated, which has no cookies; update it";
+                let message = "the other end runs version 0.1 of explicated, which has no cookies; update it";
                 self.standing = failed(message);
             }
             Message::Unknown(_)
                 if self.have.is_some() && matches!(self.standing, Standing::Open | Standing::Asking) =>
             {
-                let message = "the other end does not know this transfer; was it restarted meanwhile?";
+                let message = "this transfer is unknown to the other end; was it restarted meanwhile?";
                 let file = matches!(self.supply, Supply::File { .. });
                 let again = if file { " Send the file again: the part that has arrived is kept" } else { "" };
                 self.standing = Standing::Failed(format!("{message}{again}"));
@@ -263,7 +263,7 @@ impl Sending {
             self.standing = Standing::Failed(format!("no answer from {} for {}", self.peer, seconds(self.patience)));
         }
     }
-    /// The failure that a verdict means.
+    /// The failure that a verdict indicates.
     fn failed_by(&self, verdict: Verdict) -> Standing {
         failed(match verdict {
             Verdict::Differs if self.have.is_some_and(|have| have > 0) => {

@@ -11,23 +11,23 @@ pub struct Counters {
     pub explicit: u64,
     /// Frames sent.
     pub sent: u64,
-    /// Explicit packets behind VLAN tags or in a PPPoE session.
+    /// Explicit packets after VLAN tags or in a PPPoE session.
     pub tagged: u64,
     /// Forwarded without feedback: explicit packets in IPv6, ...
     pub ipv6: u64,
-    /// ... behind labels, ...
+    /// ... after labels, ...
     pub mpls: u64,
     /// ... in tunnels, ...
     pub tunnelled: u64,
-    /// ... and in fragments, counted by the first.
+    /// ... and in fragments, counted by the first fragment.
     pub fragments: u64,
-    /// Dropped: to our port with malformed headers.
+    /// Dropped: explicit packets with malformed headers.
     pub malformed: u64,
     /// Forwarded without feedback: several explicit packets merged by an offload.
     pub merged: u64,
     /// Dropped: TTL expired.
     pub expired: u64,
-    /// Dropped: longer than any frame.
+    /// Dropped: longer than the maximum frame.
     pub cut: u64,
     /// Dropped: no room in memory.
     pub no_room: u64,

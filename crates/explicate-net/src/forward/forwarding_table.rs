@@ -1,7 +1,7 @@
-//! The interface by which a frame leaves.
+//! Selects the interface through which a frame leaves.
 //!
-//! A router learns hardware addresses from the frames that it receives, like a bridge. In the lab a table of IPv4 addresses is
-//! given, as routing would.
+//! A router learns hardware addresses from the frames that it receives, like a bridge. In the lab it has a table of
+//! IPv4 addresses, as with routing.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::frame::{self, Kind, Parsed};
 use crate::sys::OFFLOAD_LEN;
 
-/// Most learned addresses.
+/// Maximum number of learned addresses.
 pub(super) const MOST: usize = 4096;
 
 /// Interfaces of learned hardware addresses, or of given IPv4 addresses.
@@ -21,11 +21,11 @@ pub(super) struct ForwardingTable {
 }
 
 impl ForwardingTable {
-    /// Sets the interfaces of all addresses. Nothing is learned any more, and frames to other addresses are dropped.
+    /// Sets the interfaces of all addresses, and disables learning; frames to other addresses are dropped.
     pub(super) fn place(&mut self, addresses: BTreeMap<Ipv4Addr, usize>) {
         self.placed = Some(addresses);
     }
-    /// Which of `all` interfaces a frame is for that came by `from`; it may be that one itself.
+    /// The interfaces, among `all`, for a frame from interface `from`; `from` itself is possible.
     pub(super) fn targets(&mut self, bytes: &[u8], parsed: &Parsed, from: usize, all: usize) -> Option<Range<usize>> {
         if let Some(placed) = &self.placed {
             let to = (parsed.kind != Kind::NonIp).then(|| frame::addresses(bytes, parsed.ip).1)?;
@@ -44,7 +44,7 @@ impl ForwardingTable {
     }
 }
 
-/// The hardware address at this place of a frame.
+/// The hardware address at this offset of a frame.
 pub(super) fn hardware_address(bytes: &[u8], at: usize) -> [u8; 6] {
     let first = OFFLOAD_LEN + at;
     let mut address = [0; 6];

@@ -1,10 +1,10 @@
 //! Ethernet frames: detects packets of explicit flows, and writes the changes of a packet into its frame, with correct
 //! checksums.
 //!
-//! A packet is explicit if it is an IPv4 datagram to UDP port [`UDP_PORT`] with headers that [`datagram::read`] accepts. Packets
-//! *from* that port are acknowledgements: parsed, so that controllers can distinguish them from data, but not written, because
-//! another program's socket may have that port. Everything else is *other*: it takes the same queue and leaves unchanged, except
-//! for a mark (RFC 3168) if the queue discipline set one.
+//! A packet is explicit if it is an IPv4 datagram to UDP port [`UDP_PORT`] with headers that [`datagram::read`]
+//! accepts. Packets *from* that port are acknowledgements: parsed, so that controllers can distinguish them from
+//! data, but not written, because another program's socket may have that port. Every other packet is *other*: it uses
+//! the same queue and leaves unchanged, except for a mark (RFC 3168) if the queue discipline sets one.
 //!
 //! The IP header may be behind VLAN tags (802.1Q, 802.1ad) and a PPPoE session header. Explicit packets in other
 //! encapsulations are [counted](super::hidden).
@@ -46,7 +46,7 @@ pub enum Kind {
 pub enum Anomaly {
     /// To the port, but its headers are malformed.
     Malformed,
-    /// Several explicit packets merged by a sender's offload: only the first would get feedback.
+    /// Several explicit packets merged by a sender's offload: only the first packet would get feedback.
     Merged,
     /// It encapsulates an explicit packet in a way that is not supported.
     Hidden(Hidden),
@@ -98,7 +98,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     parsed.kind = Kind::Other;
     (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl) = (total as u16, ip[1] & !HIGH_DSCP, header.ttl());
     let payload = &ip[length..total];
-    // Other transports have their ports in the same place.
+    // Other transports have their ports at the same offset.
     let udp = if header.is_fragmenting_payload() { None } else { UdpHeaderSlice::from_slice(payload).ok() };
     // For queues that separate flows; it is not written.
     parsed.packet.transport.set_flow(fingerprint(ip, udp.as_ref().map_or(&[], |udp| &udp.slice()[..4])));
@@ -126,7 +126,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     parsed
 }
 
-/// The high bit of a DSCP: that of a packet's `tos` means damage, so this one stays in the frame.
+/// The high bit of a DSCP. In a packet's `tos` this bit means damage, so here it stays in the frame.
 const HIGH_DSCP: u8 = 0x80;
 /// EtherType of a PPPoE session (RFC 2516), which etherparse does not have.
 const PPPOE_SESSION: EtherType = EtherType(0x8864);
@@ -135,7 +135,8 @@ const NONE: EtherType = EtherType(0);
 /// Most tags that are skipped.
 const TAGS: usize = 3;
 
-/// The EtherType of a frame's payload behind tags and a PPPoE session header, and its offset; zero if the frame is too short.
+/// The EtherType of a frame's payload after tags and a PPPoE session header, and its offset; zero if the frame is too
+/// short.
 fn network(bytes: &[u8]) -> (EtherType, usize) {
     let mut at = IP;
     for _ in 0..=TAGS {
@@ -144,7 +145,7 @@ fn network(bytes: &[u8]) -> (EtherType, usize) {
             EtherType::VLAN_TAGGED_FRAME | EtherType::PROVIDER_BRIDGING | EtherType::VLAN_DOUBLE_TAGGED_FRAME => {
                 at += 4
             }
-            // Version and type 1, code 0, session, length; then PPP's number of the protocol.
+            // Version and type 1, code 0, session, length; then PPP's protocol number.
             PPPOE_SESSION => {
                 let Some(header) = bytes.get(at..at + 8).filter(|h| h[..2] == [0x11, 0]) else { return (NONE, at) };
                 let kinds = [(0x0021, EtherType::IPV4), (0x0057, EtherType::IPV6)];
@@ -157,7 +158,7 @@ fn network(bytes: &[u8]) -> (EtherType, usize) {
     (NONE, at)
 }
 
-/// Source and destination of a frame whose IPv4 header stands at `ip`.
+/// Source and destination of a frame whose IPv4 header is at `ip`.
 pub fn addresses(bytes: &[u8], ip: u16) -> (Ipv4Addr, Ipv4Addr) {
     let at = |first: usize| Ipv4Addr::new(bytes[first], bytes[first + 1], bytes[first + 2], bytes[first + 3]);
     (at(ip as usize + 12), at(ip as usize + 16))
@@ -191,8 +192,8 @@ pub fn emit(bytes: &mut [u8], parsed: &Parsed) {
         write_headers(bytes, &clean, &sack, udp as usize, headers as usize);
     }
     if packet.is_damaged() {
-        // Flips a bit of the last byte and keeps the checksum, so that the receiver detects it. A checksum left to hardware is
-        // taken as it is, which is wrong.
+        // Flips a bit of the last byte and keeps the checksum, so that the receiver detects the damage. If the
+        // checksum is left to hardware, its present value is kept, which is wrong.
         bytes[0] &= !1;
         let last = ip + word(bytes, ip + 2) as usize - 1;
         bytes[last] ^= 0x10;
@@ -215,7 +216,7 @@ fn write_headers(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, udp: usiz
     }
     let mut old = [0; MOST_HEADERS];
     old[..headers].copy_from_slice(&bytes[at..at + headers]);
-    // No update without a checksum, nor for one that hardware fills in later.
+    // No update without a checksum, nor of one that hardware will compute.
     let summed = word(bytes, udp + 6) != 0 && bytes[0] & 1 == 0;
     if summed {
         patch(bytes, at, &old[..headers], &new[..headers], udp + 6);
@@ -366,7 +367,7 @@ mod tests {
         }
     }
 
-    /// What may stand between addresses and IP header.
+    /// Possible headers between addresses and IP header.
     fn prefixed(bytes: &[u8], prefix: &[u8]) -> Vec<u8> {
         [&bytes[..OFFLOAD_LEN + 12], prefix, &bytes[IP..]].concat()
     }
@@ -459,7 +460,7 @@ mod tests {
         }
     }
 
-    /// Whatever comes: nothing panics, nothing but the bytes that may change does, lengths stay.
+    /// With any input: no panic, no change except of the bytes that may change, and the same lengths.
     #[test]
     fn hostile_frames() {
         let mut rng = Rng::stream(2, "hostile");

@@ -1,8 +1,8 @@
-//! Detection of explicit packets that are forwarded without feedback, so that they can be counted.
+//! Detects explicit packets that are forwarded without feedback, so that they can be counted.
 //!
-//! To their ends this router is one without feedback. Packets in IPv6 are not written, because our ends use IPv4 only; inside labels
-//! (MPLS) and tunnels (IP in IP, GRE, VXLAN) an outer checksum or length may depend on the content; the checksum of a
-//! fragment covers all fragments. Encrypted packets are not detected.
+//! For these packets the router is one without feedback. Packets in IPv6 are not written, because our endpoints use
+//! IPv4 only; inside labels (MPLS) and tunnels (IP in IP, GRE, VXLAN) an outer checksum or length may depend on the
+//! content; the checksum of a fragment covers all fragments. Encrypted packets are not detected.
 
 use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, UdpHeaderSlice};
 use explicate_core::datagram;
@@ -15,7 +15,7 @@ use super::frame::{hash, word};
 pub enum Hidden {
     /// In IPv6.
     Ipv6,
-    /// Behind MPLS labels.
+    /// After MPLS labels.
     Mpls,
     /// In a tunnel.
     Tunnelled,
@@ -108,7 +108,7 @@ fn vxlan(udp: &[u8]) -> Option<&[u8]> {
     (header.destination_port() == VXLAN).then(|| udp.get(8 + 8 + 14..))?
 }
 
-/// Whether an IP packet of either version is to our port.
+/// Whether an IP packet of either version is addressed to our port.
 fn is_explicit(ip: &[u8]) -> bool {
     match ip.first().map(|first| first >> 4) {
         Some(4) => ipv4(ip).is_some_and(|(header, payload)| header.protocol() == IpNumber::UDP && is_ours(payload)),

@@ -28,13 +28,13 @@ impl Interface {
     pub fn open(name: &str, output: Output) -> Result<Interface> {
         Interface::holding(HELD_BY_MANY, name, output)
     }
-    /// Opens an interface whose ring holds so many bytes of frames.
+    /// Opens an interface whose ring holds this number of bytes of frames.
     pub fn holding(bytes: usize, name: &str, output: Output) -> Result<Interface> {
         let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
         let socket = PacketSocket::open(name, index, bytes).or_fail(|| format!("open a packet socket on `{name}`"))?;
         Ok(Interface { name: name.to_string(), index, socket, output, input: None })
     }
-    /// Whether it has been removed; a later one of its name is another.
+    /// Whether it has been removed; a later interface of the same name is another one.
     pub fn is_gone(&self) -> bool {
         sys::interface_gone(self.index)
     }

@@ -1,4 +1,4 @@
-//! Frames that a router makes itself: messages to other routers, and ARP replies.
+//! Frames that a router creates: messages to other routers, and ARP replies.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
 use super::frame::IP;
 use crate::sys::OFFLOAD_LEN;
 
-/// Makes the frame of a packet, with `payload` behind the headers.
+/// Makes the frame of a packet, with `payload` after the headers.
 pub fn make(
     packet: &Packet,
     sack: &SackRanges,
@@ -33,7 +33,7 @@ pub fn make(
         protocol: IpNumber::UDP,
         source,
         destination,
-        ..Ipv4Header::default() // with the flag against fragments
+        ..Ipv4Header::default() // with the flag Don't Fragment
     };
     ip.header_checksum = ip.calc_header_checksum();
     let (udp_length, checksum) = ((total - ip.header_len()) as u16, 0);
@@ -66,7 +66,7 @@ pub fn answer_arp(bytes: &[u8], own: Ipv4Addr, station: [u8; 6]) -> Option<Vec<u
         target_ipv4: request.sender_ipv4,
     };
     let mut answer = [&ethernet(station, request.sender_mac, EtherType::ARP)[..], &reply.to_bytes()].concat();
-    answer.resize(IP + 46, 0); // Ethernet's shortest payload
+    answer.resize(IP + 46, 0); // Ethernet's minimum payload
     Some(answer)
 }
 

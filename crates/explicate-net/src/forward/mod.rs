@@ -1,9 +1,9 @@
 //! Forwarding between interfaces, for routers and emulated links.
 //!
-//! A frame that arrives at one interface leaves by another, through its [output](output::Output): at a router by a table of learned
-//! addresses, like a bridge's, at a link by the other end. One thread works in iterations (turns): it receives all queued frames,
-//! runs the ports, sends, and waits for the next frame or departure. Under load turns are spaced in time, like the interrupts of
-//! network cards, so that one call and one wake-up serve many frames.
+//! A frame that arrives at one interface leaves through another, through its [output](output::Output). A router uses
+//! a table of learned addresses, like a bridge; a link uses its other end. One thread works in iterations (turns): it
+//! receives all queued frames, runs the ports, sends, and waits for the next frame or departure. Under load turns are
+//! spaced in time, like the interrupts of network cards, so that one call and one wake-up serve many frames.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -38,9 +38,9 @@ use pace::Pace;
 use pool::Pool;
 use router_agent::{Disposition, RouterAgent};
 
-/// Most frames in memory.
+/// Maximum number of frames in memory.
 const MOST_FRAMES: usize = 1 << 16;
-/// Most frames from one interface in a row, to be fair to the others.
+/// Maximum number of consecutive frames from one interface, for fairness to the others.
 const MOST_AT_ONCE: usize = 128;
 
 /// The mode of a forwarder.
@@ -48,7 +48,7 @@ const MOST_AT_ONCE: usize = 128;
 pub enum Mode {
     /// A router: learns addresses, and decrements the TTL of explicit packets.
     Router,
-    /// The same, without changing the TTL.
+    /// As a router, without changing the TTL.
     Bridge,
     /// Links between pairs of interfaces, the first and the second, the third and the fourth, and so on.
     Link,
@@ -86,7 +86,7 @@ impl Forwarder {
         Ok(Forwarder { interfaces, mode, table, agent, pool, ready, clock, waiter, pace, vlan, in_step, counters, cpu })
     }
 
-    /// Sets the longest interval between turns under load: it delays frames by that much at most, and saves CPU time.
+    /// Sets the maximum interval between turns under load: it delays frames by at most this time, and saves CPU time.
     pub fn keep_apart(&mut self, most: Time) {
         self.pace = Pace::new(most);
     }
@@ -172,8 +172,8 @@ impl Forwarder {
         }
     }
 
-    /// How long a frame may stay in its ring: its time of arrival is recorded by the kernel, and it leaves after the delay of its
-    /// links. So with delays no wake-up per frame is needed.
+    /// How long a frame may stay in its ring: the kernel records its time of arrival, and it leaves after the delay
+    /// of its links. So with delays not every frame needs a wake-up.
     fn slack(&self) -> Time {
         if self.agent.is_some() {
             return Time::ZERO;
@@ -194,9 +194,9 @@ impl Forwarder {
         now
     }
 
-    /// One iteration. Returns the number of frames received or sent, whichever is greater.
+    /// One iteration. Returns the larger of the numbers of frames received and sent.
     fn turn(&mut self, mut now: Time) -> usize {
-        // All frames that arrived until then are received before later events.
+        // All frames that arrived by then are received before later events.
         let known = now;
         self.counters.turns += 1;
         let (mut came, mut went) = (0, 0);
@@ -255,7 +255,8 @@ impl Forwarder {
         count
     }
 
-    /// Routes frames that have left the links that end here by `now`, in order of time, each at its own time of arrival.
+    /// Forwards frames that have left the links that end here by `now`, in order of time, each at its own time of
+    /// arrival.
     fn arrive(&mut self, now: Time) {
         loop {
             let inputs = self.interfaces.iter_mut().enumerate().filter_map(|(i, face)| Some((i, face.input.as_mut()?)));

@@ -1,7 +1,7 @@
-//! The output of an interface: a port of the core in real time, and a delay behind it.
+//! The output of an interface: a port of the core in real time, followed by a delay.
 //!
-//! The port computes departure times. Lateness of the machine does not accumulate, because the next departure counts from the
-//! computed time of this one.
+//! The port computes departure times. Lateness of the machine does not accumulate, because the next departure is
+//! computed from the nominal time of this one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -37,7 +37,8 @@ impl Output {
         let (inside, under_way) = (VecDeque::new(), BinaryHeap::new());
         Output { port, delay, inside, under_way, sent: 0, until: Time::ZERO, late: Histogram::default(), bytes: 0 }
     }
-    /// Adds a packet that arrived at `at`, or at the time up to which the port has run if that is later. Returns false if it was dropped.
+    /// Adds a packet that arrived at `at`, or at the time up to which the port has run if that is later. Returns
+    /// false if it was dropped.
     pub fn enqueue(&mut self, at: Time, handle: u32, pool: &mut Pool) -> bool {
         let now = at.max(self.until);
         self.until = now;
@@ -51,7 +52,7 @@ impl Output {
     /// When [`run`](Output::run) has to be called.
     pub fn due(&self) -> Time {
         let port = match self.inside.front() {
-            // Nothing has to be done before its arrival.
+            // No work is due before its arrival.
             Some((departs, _)) => *departs + self.delay,
             None if self.port.is_empty() => Time::NEVER,
             None => self.port.poll_timeout(),
@@ -103,7 +104,7 @@ impl Output {
         self.sent += 1;
         self.under_way.push(Reverse((departed + self.delay, self.sent, handle)));
     }
-    /// Packets in the port, and in the delay behind it.
+    /// Packets in the port, and in the delay after it.
     pub fn held(&self) -> (usize, usize) {
         (self.port.len(), self.under_way.len())
     }

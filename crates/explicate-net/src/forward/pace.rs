@@ -1,14 +1,14 @@
 //! The interval between turns under load.
 //!
-//! The kernel puts frames into rings, but the thread that reads them has to be woken, and on a virtual machine, whose timers
-//! are the host's, one wake-up costs as much as several frames. So the interval is the time in which [`ENOUGH`]
-//! frames arrive, up to the user's limit: the higher the rate, the shorter the delay.
+//! The kernel puts frames into rings, but the thread that reads them has to be woken. On a virtual machine, whose
+//! timers are the host's, one wake-up costs as much as several frames. So the interval is the time in which
+//! [`ENOUGH`] frames arrive, up to the user's limit: the higher the rate, the shorter the interval.
 
 use explicate_core::units::Time;
 
-/// Frames per turn to aim at: more would only leave in longer bursts.
+/// Target number of frames per turn: more would only leave in longer bursts.
 const ENOUGH: u64 = 64;
-/// Shortest interval assumed: several turns may begin at one time.
+/// Minimum interval assumed: several turns may begin at the same time.
 const LEAST: Time = Time::micros(1);
 
 /// Times at which turns begin.
@@ -22,7 +22,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Turns with this longest interval.
+    /// Turns with this maximum interval.
     pub(super) fn new(most: Time) -> Pace {
         Pace { most, busy: false, began: Time::ZERO, found: Time::ZERO }
     }

@@ -17,7 +17,8 @@ impl Slot {
     }
 }
 
-/// Most bytes that a free slot keeps: the longest frame of usual links. Longer ones, merged by offloads, are rare.
+/// Maximum number of bytes that a free slot keeps: the longest frame of usual links. Longer ones, merged by offloads,
+/// are rare.
 const MOST_KEPT: usize = 1 << 14;
 
 /// A bounded pool of frames.
@@ -28,7 +29,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool for at most so many frames.
+    /// A pool for at most this number of frames.
     pub fn new(most: usize) -> Pool {
         Pool { slots: Vec::new(), free: Vec::new(), most }
     }

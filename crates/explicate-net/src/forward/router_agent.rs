@@ -22,15 +22,15 @@ pub(super) struct RouterAgent {
     station: [u8; 6],
     /// The outputs whose data packets it handles.
     watched: Vec<bool>,
-    /// Hardware address and interface of each node that it may send to.
+    /// Hardware address and interface of each node to which it may send.
     neighbours: BTreeMap<Ipv4Addr, ([u8; 6], usize)>,
 }
 
-/// What to do with a frame.
+/// The disposition of a frame.
 pub(super) enum Disposition {
     /// It was addressed to the router.
     Consumed,
-    /// It is answered by this frame, to the interface that it came from.
+    /// It is answered by this frame, to the interface from which it arrived.
     Reply(Vec<u8>),
     /// It is forwarded.
     Forward,
@@ -56,7 +56,7 @@ impl RouterAgent {
             Kind::Explicit { .. } => {}
         }
         let (source, destination) = frame::addresses(bytes, parsed.ip);
-        // Answers take the interface by which packets arrived.
+        // Answers leave through the interface by which packets arrived.
         let back = (hardware_address(bytes, 6), from);
         let named = Extension::of(&parsed.packet).map(|extension| extension.node.into());
         let message = parsed.packet.transport.has(flag::CONTROL);

@@ -1,4 +1,4 @@
-//! A host of the lab: an end point with the flows that begin and end there.
+//! A host of the lab: an endpoint with the flows that begin and end there.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -60,13 +60,13 @@ pub(super) fn flows(scenario: &Scenario, seed: u64) -> Vec<LabFlow> {
 
 /// A sample of a flow or link, by its name.
 pub(super) struct Sample {
-    /// When.
+    /// Time.
     pub(super) at: Time,
-    /// Of what.
+    /// Object.
     pub(super) object: String,
-    /// Which variable.
+    /// Variable.
     pub(super) variable: &'static str,
-    /// Its value.
+    /// Value.
     pub(super) value: f64,
 }
 
@@ -76,16 +76,16 @@ pub(super) struct Sent {
     pub(super) stats: (FlowStats, FlowStats),
     /// When it was complete.
     pub(super) completed: Time,
-    /// What it had to send.
+    /// Data to send.
     pub(super) size: Option<u64>,
-    /// Sessions begun, and torn down.
+    /// Sessions begun, and aborted.
     pub(super) sessions: (u64, u64),
 }
 
-/// Flows have numbers below this; a session's, which is a flow of its own, is its number times this more.
+/// Flows have numbers below this; a session is a flow of its own, whose number is larger by a multiple of this.
 const SESSION: u32 = 1 << 16;
 
-/// The number of the flow that a flow on the wire belongs to.
+/// The scenario's flow to which a flow on the wire belongs.
 fn index(id: u32) -> usize {
     (id % SESSION) as usize
 }
@@ -115,7 +115,7 @@ pub(super) struct HostReport {
     pub(super) malformed: u64,
 }
 
-/// A host at work.
+/// A running host.
 pub(super) struct Host<'a> {
     scenario: &'a Scenario,
     flows: &'a [LabFlow],
@@ -139,7 +139,7 @@ impl<'a> Host<'a> {
         let ours = |f: &LabFlow| f.kernel.is_none();
         let listen = flows.iter().any(|f| ours(f) && f.ends.1 == node);
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT);
-        // Sessions that are over still count.
+        // Past sessions still count.
         let (flows_most, admission) = (SESSION as usize, Admission::Trusting);
         let limits = Limits {
             idle: Time::NEVER,
@@ -159,7 +159,7 @@ impl<'a> Host<'a> {
 
     /// Runs the flows to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
-        // Packets sent earlier would be lost before the routers run, and cost a timeout.
+        // Packets sent earlier would be lost before the routers run, and cause a timeout.
         self.clock.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
@@ -278,7 +278,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
     let own = Address(u32::from(ways::address(from)));
     let mut sender = Flow::new(&init);
     sender.attach(own);
-    // The application's time is used: an action that is late counts from its due time.
+    // The application's time is used: a late action counts from its due time.
     Ok(Sending::new(sending::Plan {
         flow: sender,
         elsewhere: Sink::new(&init),
@@ -289,7 +289,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         key: None,
         supply: Supply::Filler,
         peer: SocketAddrV4::new(flow.peer, UDP_PORT),
-        // How long an outage lasts is the scenario's; what a session makes of it too.
+        // The scenario gives the length of an outage, and its effect on a session.
         patience: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
         confirm: false,
     }))

@@ -1,7 +1,7 @@
-//! Flows that the kernel's TCP carries, beside or in place of ours.
+//! Flows that the kernel's TCP carries, besides ours or in place of them.
 //!
-//! A group that the user gives to the kernel keeps its start, size, ends and packet length; its law is the kernel's, by name. Both
-//! ends are threads of their own, in the namespaces of their hosts.
+//! A group that the user assigns to the kernel keeps its start, size, ends and packet length; its congestion
+//! controller is the kernel's, by name. Both ends are threads of their own, in the namespaces of their hosts.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -29,7 +29,7 @@ const HEADERS: u16 = 52;
 /// Interval between two reads of the clock.
 const NAP: Duration = Duration::from_millis(2);
 
-/// Which flow, and by which law of the kernel.
+/// The group, and the kernel's congestion controller.
 #[derive(Clone, Copy)]
 pub(super) struct Carried<'a> {
     pub(super) scenario: &'a Scenario,
@@ -48,11 +48,11 @@ fn port(id: usize) -> u16 {
 pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<()> {
     for (group, _) in given {
         let Some(found) = scenario.flows.iter().find(|g| g.name == *group) else {
-            return Err(Error::Input(format!("--kernel {group}: no group of flows is called so")));
+            return Err(Error::Input(format!("--kernel {group}: there is no group of flows with this name")));
         };
         if !matches!(found.traffic, Traffic::Bulk | Traffic::Sized(_)) {
             return Err(Error::Input(format!(
-                "--kernel {group}: the kernel sends without end or a size, not in periods"
+                "--kernel {group}: the kernel sends without limit or a given size, not in periods"
             )));
         }
     }
@@ -178,7 +178,7 @@ impl Carried<'_> {
     }
 }
 
-/// The kernel's counters as ours. Its smoothed round-trip time stands for all samples.
+/// The kernel's counters in our form. Its smoothed round-trip time replaces the samples.
 fn stats(info: &sys::TcpInfo) -> FlowStats {
     FlowStats {
         sent: info.segments_out as u64,

@@ -23,7 +23,7 @@ use crate::histogram::Histogram;
 
 /// Measurements of a forwarder.
 pub(super) struct Report<'a> {
-    /// The node, or nothing for the links.
+    /// The node; none for the links.
     pub(super) node: Option<usize>,
     /// Statistics of its ports, by number of the link.
     pub(super) links: Vec<(usize, LinkRow<'a>)>,
@@ -42,12 +42,12 @@ pub(super) struct Middle<'a> {
     scenario: &'a Scenario,
     node: Option<usize>,
     forwarder: Forwarder,
-    /// For each interface the link that leaves by it, and the one that ends there if that is emulated there.
+    /// For each interface the link that leaves through it, and the one that ends there if it is emulated there.
     links: Vec<(Option<usize>, Option<usize>)>,
-    /// By which interfaces addresses are reached, and from when on.
+    /// The interfaces for each address, and the start time of each table.
     tables: VecDeque<(Time, Table)>,
     measured_from: Time,
-    /// By link, bytes when the last sample was taken.
+    /// By link, bytes at the last sample.
     sampled: BTreeMap<usize, u64>,
     samples: Vec<Sample>,
 }
@@ -66,12 +66,12 @@ impl<'a> Middle<'a> {
         let cables: Vec<usize> = plan.cables_of(node).collect();
         for &cable in &cables {
             let Cable { ends, links: both, .. } = &plan.cables[cable];
-            // A link emulated elsewhere is a plain wire here.
+            // A link that is emulated elsewhere is a plain wire here.
             let both = if plan.has_middle(&plan.cables[cable]) { &[None; 2] } else { both };
             let own = ends.iter().position(|n| *n == node).unwrap_or(0);
             let mut interface =
                 Interface::open(&Plan::interface(cable), output(scenario, both[own], seed, crossing, None))?;
-            // A host leaves its link to the router at the other end.
+            // The link of a host is emulated by the router at its other end.
             let input = both[1 - own].filter(|_| plan.roles[ends[1 - own]] == Role::Host);
             interface.input = input.map(|link| output(scenario, Some(link), seed, crossing, None));
             interfaces.push(interface);
@@ -106,7 +106,7 @@ impl<'a> Middle<'a> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         for (i, cable) in plan.cables.iter().enumerate().filter(|(_, c)| plan.has_middle(c)) {
             let lines = if cable.half_duplex { SharedLine::pair().map(Some) } else { [None, None] };
-            // Frames that leave by one end entered by the other.
+            // Frames that leave through one end entered through the other.
             for (end, line) in lines.into_iter().enumerate() {
                 let link = cable.links[1 - end];
                 let output = output(scenario, link, seed, crossing, line);
@@ -140,7 +140,7 @@ impl<'a> Middle<'a> {
         })
     }
 
-    /// Forwards until `until`, by the routes of their times.
+    /// Forwards until `until`, with the routes of each time.
     fn forward(&mut self, until: Time, stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
         while let Some((at, table)) = self.tables.pop_front_if(|(at, _)| *at < until) {
             self.forwarder.run(at, stop)?;
@@ -239,7 +239,7 @@ fn spokesman<'a>(
     (chosen, links.iter().map(|l| of(l).is_some()).collect())
 }
 
-/// The port of a link with its delay behind it, and its end of a `line` that it shares. Where there is no link, a wire.
+/// The port of a link, followed by its delay, and its end of a shared `line`. Without a link, a wire.
 fn output(scenario: &Scenario, link: Option<usize>, seed: u64, crossing: &[u64], line: Option<SharedLine>) -> Output {
     let Some(index) = link else { return wire() };
     let model = &scenario.links[index];
@@ -253,5 +253,5 @@ fn wire() -> Output {
     Output::new(Port::new(PortInit { number: 0, rate: WIRE, service, capacity, class, before, on_air }), Time::ZERO)
 }
 
-/// Faster than anything that the lab can carry.
+/// Faster than the lab.
 const WIRE: Rate = Rate(1_000_000_000_000);

@@ -133,7 +133,7 @@ fn run_once(
         }
         Ok(())
     };
-    // The early end of one thread ends all.
+    // If one thread ends early, all end.
     let guarded = |job: Job| {
         let result = panic::catch_unwind(AssertUnwindSafe(|| work(job)))
             .unwrap_or_else(|_| Err(Error::Failed(format!("{} panicked", job.namespace(plan, &flows)))));
@@ -178,7 +178,7 @@ impl Job {
     fn namespace(self, plan: &Plan, flows: &[host::LabFlow]) -> String {
         match self {
             Job::Links => plan.links(),
-            // Any namespace is fine.
+            // The namespace does not matter.
             Job::StallMonitor(_) => plan.namespace(0),
             Job::Router(node) | Job::Host(node) => plan.namespace(node),
             Job::TcpSend(id) => plan.namespace(flows[id].ends.0),

@@ -12,7 +12,7 @@ use crate::sys;
 
 /// The system's folder of named namespaces.
 const NAMES: &str = "/run/netns";
-/// Every namespace of a lab begins with this word; the number of its process follows.
+/// The name of every namespace of a lab begins with this word and the number of its process.
 const WORD: &str = "explicate";
 
 /// A step of building a topology.
@@ -20,7 +20,7 @@ const WORD: &str = "explicate";
 pub enum Step {
     /// A command, by its words.
     Command(String),
-    /// Switches the offloads of an interface in a namespace off.
+    /// Disables the offloads of an interface in a namespace.
     OffloadsOff(String, String),
 }
 
@@ -40,7 +40,7 @@ impl Step {
             Step::OffloadsOff(namespace, interface) => {
                 let work = || {
                     enter(namespace)?;
-                    sys::offloads_off(interface).or_fail(|| format!("switch the offloads of {interface} off"))
+                    sys::offloads_off(interface).or_fail(|| format!("disable the offloads of {interface}"))
                 };
                 return thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| panicked());
             }
@@ -72,7 +72,8 @@ pub struct Namespaces {
     reaper: Option<Child>,
 }
 
-/// A shell script that waits for the end of its input, which is closed when this process ends, and removes the remaining namespaces.
+/// A shell script that waits for the end of its input, which is closed when this process ends, and removes the
+/// remaining namespaces.
 const REAPER: &str =
     "trap '' INT TERM HUP; read _; for n in \"$@\"; do [ -e /run/netns/\"$n\" ] && ip netns delete \"$n\"; done";
 
@@ -85,11 +86,11 @@ fn reaper(names: &[String]) -> Result<Child> {
 }
 
 impl Namespaces {
-    /// Creates namespaces of these names and runs the steps that configure them. Namespaces of labs that died are removed
+    /// Creates namespaces of these names and runs the steps that configure them. Namespaces of dead labs are removed
     /// first.
     pub fn make(names: &[String], steps: &[Step]) -> Result<Namespaces> {
         remove_orphans();
-        // Dropped, and so removed, if a step fails.
+        // If a step fails, they are dropped, and so removed.
         let mut made = Namespaces { names: Vec::new(), reaper: Some(reaper(names)?) };
         for name in names {
             Step::Command(format!("ip netns add {name}")).run()?;
@@ -123,7 +124,7 @@ fn remove(name: &str) {
     }
 }
 
-/// Removes the namespaces of labs whose process is gone.
+/// Removes the namespaces of labs whose process has ended.
 fn remove_orphans() {
     for name in left_behind() {
         let process = name.split('-').nth(1).unwrap_or("");

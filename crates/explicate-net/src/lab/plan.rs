@@ -6,9 +6,9 @@
 //!   s0 ─ p0══p0 ─ r1 ─ p2══p2 ─ r2 ...
 //! ```
 //!
-//! A link is emulated by the router that it leaves; one that leaves a host, by the router where
-//! it ends. Only links between two hosts, and those whose directions share a line, are emulated in a namespace of their own.
-//! So a packet wakes one thread per node: each adds the lateness of its wake-up.
+//! A link is emulated by the router at its start; a link that starts at a host, by the router at its end. Only links
+//! between two hosts, and those whose directions share a line, are emulated in a namespace of their own. So a packet
+//! wakes one thread per node, and each adds the lateness of its wake-up.
 //!
 //! All hosts share one subnet with static neighbour entries, and routers have static tables ([`ways`]), so that all packets belong to
 //! flows.
@@ -33,9 +33,9 @@ const MTU: u16 = 9000;
 pub(super) struct Cable {
     /// The nodes at its ends `a` and `b`.
     pub(super) ends: [usize; 2],
-    /// The links that leave them, if there are.
+    /// The links that leave them, if they exist.
     pub(super) links: [Option<usize>; 2],
-    /// They take turns on one line.
+    /// The two links share one line.
     pub(super) half_duplex: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Role {
 pub(super) struct Plan {
     /// Cables, in order.
     pub(super) cables: Vec<Cable>,
-    /// What each node is.
+    /// The role of each node.
     pub(super) roles: Vec<Role>,
     /// Pairs of nodes that communicate, with their addresses.
     pairs: BTreeSet<[(usize, Ipv4Addr); 2]>,
@@ -134,7 +134,7 @@ impl Plan {
     pub(super) fn cables_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         self.cables.iter().enumerate().filter(move |(_, c)| c.ends.contains(&node)).map(|(i, _)| i)
     }
-    /// The cable and the end of it that a link leaves by.
+    /// The cable, and the end of it, through which a link leaves.
     pub(super) fn cable_of(&self, link: usize) -> Option<(usize, usize)> {
         let find = |c: &Cable| c.links.iter().position(|l| *l == Some(link));
         self.cables.iter().enumerate().find_map(|(i, c)| find(c).map(|end| (i, end)))
@@ -211,12 +211,12 @@ fn cables(scenario: &Scenario) -> Vec<Cable> {
     cables
 }
 
-/// Refuses scenarios that cannot be built.
+/// Rejects scenarios that cannot be built.
 fn refuse(scenario: &Scenario) -> Result<()> {
     let no = |what: String| Err(Error::Input(format!("the lab cannot build this scenario: {what}")));
     if let Some(medium) = scenario.media.first() {
         let instead = "simulate it, or put links with channels that fade and lose in its place";
-        return no(format!("the medium `{}` is air, and namespaces have only cables; {instead}", medium.name));
+        return no(format!("the medium `{}` is wireless, and namespaces have only cables; {instead}", medium.name));
     }
     let mut half = scenario.links.iter().filter(|l| l.shares_with.is_some());
     if let Some(link) = half.find(|l| super::middle::controller_with_agent(scenario, l).is_some()) {
@@ -239,7 +239,7 @@ fn refuse(scenario: &Scenario) -> Result<()> {
 fn warn_of_processing(scenario: &Scenario) {
     if let Some(group) = scenario.flows.iter().find(|g| matches!(g.processing, Processing::UpTo(_))) {
         tracing::warn!(
-            "`processing` is left out, as of [[flows]] `{}`: hosts take the time that they take",
+            "`processing` is ignored, for example of [[flows]] `{}`: hosts have their real processing times",
             group.name
         );
     }
@@ -284,7 +284,7 @@ mod tests {
         to = "d0"
     "#;
 
-    /// Two hosts beside each other.
+    /// Two hosts without a router between them.
     const PAIR: &str = r#"
         duration = "1s"
         [[node]]
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(veth, 3, "a cable is one pair of interfaces");
     }
 
-    /// Hosts know each other's hardware address, which stands for node and cable, so that nobody asks for it.
+    /// Static neighbour entries contain node and cable in the hardware address, so no ARP request is needed.
     #[test]
     fn hosts_have_addresses_and_static_neighbours() {
         let plan = plan(DUMBBELL);
@@ -352,7 +352,7 @@ mod tests {
         assert!(!all.iter().any(|line| line.contains("tr1 addr add")), "routers have none");
     }
 
-    /// Offloads go off last, when all interfaces are there.
+    /// Offloads are disabled last, when all interfaces exist.
     #[test]
     fn offloads_are_switched_off_at_the_end() {
         let all = lines(&plan(DUMBBELL));
@@ -361,7 +361,8 @@ mod tests {
         assert!(all[first..].iter().all(|line| line.contains("ethtool")));
     }
 
-    /// Between two hosts nobody else could emulate the links. Names that namespaces cannot have are replaced, apart still.
+    /// Links between two hosts are emulated in a namespace of their own. Names that namespaces cannot have are
+    /// replaced, and stay distinct.
     #[test]
     fn hosts_beside_each_other_have_a_namespace_between_them() {
         let plan = plan(PAIR);

@@ -1,4 +1,4 @@
-//! Result tables as text: for people, as CSV and as JSON, in the simulator's columns.
+//! Result tables as text: as aligned columns, as CSV and as JSON, in the simulator's columns.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub fn to_json(table: &Table) -> Vec<Value> {
     (0..table.rows()).map(object).collect()
 }
 
-/// Some columns for people, those of `wanted` in which rows `keep`s.
+/// Aligned columns: those of `wanted`, of the rows for which `keep` is true.
 pub fn to_text(table: &Table, wanted: &[&str], keep: impl Fn(usize) -> bool) -> String {
     let columns: Vec<_> = wanted.iter().filter_map(|w| table.columns.iter().find(|(c, _)| c.name == *w)).collect();
     let mut lines = vec![wanted.iter().map(|w| w.to_string()).collect::<Vec<_>>()];

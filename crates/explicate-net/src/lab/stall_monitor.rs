@@ -1,8 +1,8 @@
 //! Detects stalls of the machine: a thread per processor that wakes up every millisecond.
 //!
-//! A virtual machine whose host takes a processor away, or a kernel that is busy, stops everything on it for some milliseconds.
-//! Packets that were due meanwhile leave in one burst, which queues at the next link: an artefact that the simulator does not
-//! have. So stalls are recorded among the samples, as the variable `late_ms` of the object
+//! A virtual machine whose host withdraws a processor, or a busy kernel, stops everything on it for some
+//! milliseconds. Packets that were due meanwhile leave in one burst, which queues at the next link: an artefact that
+//! the simulator does not have. So stalls are recorded among the samples, as the variable `late_ms` of the object
 //! `machine`.
 
 use explicate_core::units::Time;
@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::sys;
 
-/// Interval between two wake-ups, and the least lateness recorded.
+/// Interval between two wake-ups, and minimum lateness that is recorded.
 const EVERY: Time = Time::millis(1);
 
 /// Name of the machine among the objects of samples.

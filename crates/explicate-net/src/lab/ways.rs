@@ -43,7 +43,7 @@ pub(super) fn tables(scenario: &Scenario, plan: &Plan, node: usize) -> Vec<(Time
                 table.insert(address, cable);
             }
         };
-        // Routers receive messages too.
+        // Routers also receive messages.
         for other in (0..scenario.nodes.len()).filter(|n| *n != node) {
             if let Some(&first) = routes.path(node, other).as_ref().and_then(|path| path.first()) {
                 put(address(other), first);

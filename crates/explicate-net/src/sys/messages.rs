@@ -22,7 +22,7 @@ pub struct Batch {
     received: Vec<Received>,
 }
 
-/// What the kernel reports of a message besides its bytes.
+/// Information of the kernel about a message besides its bytes.
 struct Received {
     length: usize,
     cut: bool,
@@ -39,9 +39,9 @@ pub struct Message<'a> {
     pub cut: bool,
     /// Its source, if that has an IPv4 address.
     pub from: Option<SocketAddrV4>,
-    /// The IP header's TTL, if asked for.
+    /// The IP header's TTL, if requested.
     pub ttl: u8,
-    /// The IP header's traffic class, if asked for.
+    /// The IP header's traffic class, if requested.
     pub tos: u8,
 }
 
@@ -71,7 +71,7 @@ impl Batch {
         let count = match check(result) {
             Ok(count) => count as usize,
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
-            // The fate of an earlier message, such as a port without a listener.
+            // The error of an earlier message, such as a port without a listener.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => 0,
             Err(e) => return Err(e),
         };

@@ -1,9 +1,10 @@
 //! Packet sockets: all frames of an interface, received by a ring that the kernel writes into, and sent many per call.
 //!
-//! The ring (`TPACKET_V2` of linux/if_packet.h) has slots of equal length, each with room for the interface's MTU. The kernel
-//! fills one when a frame arrives, and it is read in place: no call per frame, and none to find that there is none. What an
-//! offload has merged is longer than a slot; the kernel leaves a note there and keeps the whole frame for a
-//! call. (`TPACKET_V3`, whose slots fit their frames, delivers frames when a block of them is full or after milliseconds.)
+//! The ring (`TPACKET_V2` of linux/if_packet.h) has slots of equal length, each with room for the interface's MTU.
+//! The kernel fills one when a frame arrives, and it is read in place, without a system call per frame or per poll. A
+//! frame that an offload has merged is longer than a slot; the kernel then leaves a note in the slot and keeps the
+//! whole frame for a system call. (`TPACKET_V3`, whose slots fit their frames, delivers frames when a block of them
+//! is full or after milliseconds.)
 
 use std::io;
 use std::mem::size_of;
@@ -20,11 +21,11 @@ use super::{check, zeroed};
 
 /// Length of the virtio header in front of every frame, which describes offloads.
 pub const OFFLOAD_LEN: usize = 10;
-/// Longest frame, with its offload header: what an offload may put together, and link headers with a tag.
+/// Maximum length of a frame with its offload header: the maximum of an offload, and link headers with a tag.
 const LONGEST: usize = (1 << 16) + OFFLOAD_LEN + 18;
-/// What a slot has before its frame (the kernel's header, an address, room to align) and behind its MTU (link headers).
+/// Overhead of a slot before its frame (the kernel's header, an address, alignment) and after its MTU (link headers).
 const OVERHEAD: usize = 128;
-/// Least length of a block, a multiple of every page's.
+/// Minimum length of a block, a multiple of every page size.
 const BLOCK: usize = 1 << 16;
 
 /// A socket that receives all frames of an interface, and sends any.
@@ -39,7 +40,7 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens a socket whose ring holds about so many bytes of frames.
+    /// Opens a socket whose ring holds about this number of bytes of frames.
     pub fn open(interface: &str, index: i32, bytes: usize) -> io::Result<PacketSocket> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         // With protocol 0 no frame arrives before the socket is bound.
@@ -92,8 +93,9 @@ impl PacketSocket {
     pub fn has_frame(&self) -> bool {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
-    /// Moves the oldest frame into `to`, its offload header first, and frees its slot; `to` is empty if the frame is incomplete. Returns
-    /// the time when the kernel got it, nanoseconds of the wall clock; `None` without a frame.
+    /// Moves the oldest frame into `to`, its offload header first, and frees its slot; `to` is empty if the frame is
+    /// incomplete. Returns the time when the kernel received it, nanoseconds of the wall clock; `None` without a
+    /// frame.
     pub fn receive(&mut self, to: &mut Vec<u8>) -> Option<u64> {
         to.clear();
         let status = self.status().load(Ordering::Acquire);
@@ -124,7 +126,7 @@ impl PacketSocket {
     fn receive_long(&self, to: &mut Vec<u8>) {
         to.resize(LONGEST, 0);
         let mut receive = || recv(&self.socket, &mut to[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC);
-        // A call reports an error of the interface before it delivers what is queued.
+        // A call returns an error of the interface before it delivers queued frames.
         let length = (0..2).find_map(|_| receive().ok()).map_or(0, |(_, length)| length);
         to.truncate(if length <= LONGEST { length } else { 0 });
     }
@@ -153,11 +155,11 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Where a tag stands: behind the addresses.
+/// Offset of a tag: after the addresses.
 const TAG: usize = OFFLOAD_LEN + 12;
 
-/// Puts a VLAN's tag, its EtherType and what follows it, into a frame with its offload header (IEEE 802.1Q): one that the kernel
-/// took out, or another.
+/// Inserts a VLAN's tag, its EtherType and the tag, into a frame with its offload header (IEEE 802.1Q): one that the
+/// kernel removed, or another.
 pub fn put_tag(bytes: &mut Vec<u8>, tag: [u16; 2]) {
     if bytes.len() < TAG {
         return;
@@ -165,7 +167,7 @@ pub fn put_tag(bytes: &mut Vec<u8>, tag: [u16; 2]) {
     bytes.splice(TAG..TAG, tag.iter().flat_map(|word| word.to_be_bytes()));
     shift_offloads(bytes, 4);
 }
-/// Takes the tag of this VLAN out of a frame with its offload header, if that is the first there.
+/// Removes the tag of this VLAN from a frame with its offload header, if it is the first tag.
 pub fn take_tag(bytes: &mut Vec<u8>, vlan: u16) {
     let Some(&[0x81, 0, high, low]) = bytes.get(TAG..TAG + 4) else { return };
     if u16::from_be_bytes([high & 0x0f, low]) == vlan {
@@ -173,7 +175,7 @@ pub fn take_tag(bytes: &mut Vec<u8>, vlan: u16) {
         shift_offloads(bytes, -4);
     }
 }
-/// In the offload header, the length of all headers and where a checksum begins count from the frame's first byte.
+/// In the offload header, the length of all headers and the start of the checksum count from the frame's first byte.
 fn shift_offloads(bytes: &mut [u8], by: i16) {
     for (at, used) in [(2, bytes[1] != 0), (6, bytes[0] & 1 != 0)] {
         if used {

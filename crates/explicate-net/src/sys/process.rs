@@ -37,7 +37,7 @@ pub fn stay_on(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The processors that this thread may run on, by their numbers; none if the kernel does not say.
+/// The numbers of the processors on which this thread may run; none if the kernel does not report them.
 pub fn processors() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
@@ -55,7 +55,8 @@ pub fn drop_privileges() -> io::Result<()> {
     Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
-/// Drops all capabilities but CAP_NET_RAW, by which sockets may have addresses of other hosts; programs that are started get none.
+/// Drops all capabilities except CAP_NET_RAW, with which sockets may have addresses of other hosts; programs that are
+/// started get none.
 pub fn keep_only_raw() -> io::Result<()> {
     let (raw, none) = (CapabilitySet::NET_RAW, CapabilitySet::empty());
     set_no_new_privs(true)?;
@@ -72,7 +73,8 @@ extern "C" fn on_signal(number: libc::c_int) {
     (if reload { &RELOAD } else { &STOP }).store(true, Ordering::Relaxed);
 }
 
-/// Makes SIGINT, SIGTERM and SIGHUP set a flag, which [`stopped`] reads. One that is ignored stays so, as under `nohup`.
+/// Makes SIGINT, SIGTERM and SIGHUP set a flag, which [`stopped`] reads. An ignored signal stays ignored, as under
+/// `nohup`.
 pub fn catch_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let mut old: libc::sigaction = zeroed();
@@ -89,17 +91,17 @@ pub fn catch_signals() {
     }
 }
 
-/// Makes SIGHUP ask for the configuration to be read again, which [`take_reload`] returns, instead of the end.
+/// Makes SIGHUP request a reload of the configuration, which [`take_reload`] returns, instead of the end.
 pub fn catch_reload() {
     RELOADS.store(true, Ordering::Relaxed);
 }
 
-/// Whether the configuration is to be read again, once for each signal.
+/// Whether the configuration is to be reloaded, once per signal.
 pub fn take_reload() -> bool {
     RELOAD.swap(false, Ordering::Relaxed)
 }
 
-/// Whether a signal asked the process to stop.
+/// Whether a signal has requested the process to stop.
 pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with
 
 use super::{check, zeroed};
 
-/// A value of a socket option, without padding: every byte of it is defined, and any bytes are one.
+/// A value of a socket option without padding: every byte is defined, and any bytes are valid.
 pub(super) trait Value: Copy {
     /// Any.
     const EMPTY: Self;
@@ -33,7 +33,7 @@ pub(super) fn set_option<T: Value>(socket: impl AsFd, level: i32, name: i32, val
     check(unsafe { libc::setsockopt(fd, level, name, ptr::from_ref(&value).cast(), length) }).map(drop)
 }
 
-/// Reads a socket option that rustix does not have; what the kernel does not fill is zero.
+/// Reads a socket option that rustix does not have; bytes that the kernel does not fill are zero.
 pub(super) fn option<T: Value>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
     let (mut value, mut length) = (T::EMPTY, size_of::<T>() as libc::socklen_t);
     let fd = socket.as_fd().as_raw_fd();
@@ -51,20 +51,22 @@ pub fn grow_buffers(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel deliver TTL and ECN field of each datagram, and forbids fragments of those sent.
+/// Makes the kernel deliver TTL and ECN field of each datagram, and forbids fragmentation of those sent.
 pub fn tell_ttl_and_ecn(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1)?;
     sockopt::set_ip_recvtos(socket, true)?;
-    // A packet that is too long is an error, not two packets.
+    // A packet that is too long causes an error, instead of two packets.
     Ok(sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?)
 }
 
-/// The kernel's path MTU, bytes of IP: the interface's, or less if a router has reported so. The socket has to be connected.
+/// The kernel's path MTU, bytes of IP: the interface's, or less if a router has reported less. The socket has to be
+/// connected.
 pub fn path_mtu(socket: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(sockopt::ip_mtu(socket)? as usize)
 }
 
-/// Lets a socket have addresses of other hosts (`IP_TRANSPARENT`): as a listener, and as the source of a connection.
+/// Permits a socket to have addresses of other hosts (`IP_TRANSPARENT`): as a listener, and as the source of a
+/// connection.
 pub fn make_transparent(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
     if ipv6 {
         return set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, 1);
@@ -87,7 +89,7 @@ pub fn interface_index(name: &str) -> io::Result<i32> {
     Ok(netdevice::name_to_index(any_socket()?, name)? as i32)
 }
 
-/// Whether the interface of this index is gone from this thread's namespace; its name and state may change.
+/// Whether the interface with this index has left this thread's namespace; its name and state may change.
 pub fn interface_gone(index: i32) -> bool {
     let Ok(socket) = any_socket() else { return false };
     matches!(netdevice::index_to_name_inlined(socket, index as u32), Err(Errno::NXIO | Errno::NODEV))
@@ -109,7 +111,7 @@ fn ask(command: libc::c_ulong, interface: &str, ethtool: &mut [u32; 2]) -> io::R
     }
 }
 
-/// The longest packet that an interface sends in one frame, bytes.
+/// The maximum length of a packet that an interface sends in one frame, bytes.
 pub(super) fn mtu(interface: &str) -> io::Result<usize> {
     Ok(ask(libc::SIOCGIFMTU as _, interface, &mut [0; 2])?.0.max(0) as usize)
 }
@@ -136,7 +138,8 @@ pub fn offloads(interface: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// Switches segmentation, its reverse and checksums by hardware off, as `ethtool -K DEV tso off gso off gro off tx off` does.
+/// Disables segmentation, its reverse and checksums by hardware, as `ethtool -K DEV tso off gso off gro off tx off`
+/// does.
 pub fn offloads_off(interface: &str) -> io::Result<()> {
     // ETHTOOL_STXCSUM, STSO, SGSO, SGRO of linux/ethtool.h.
     [0x17, 0x1f, 0x24, 0x2c].into_iter().try_for_each(|command| {

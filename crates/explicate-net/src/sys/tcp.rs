@@ -38,7 +38,7 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     })
 }
 
-/// Connects with one of the kernel's congestion controllers, and segments of at most so many bytes.
+/// Connects with one of the kernel's congestion controllers, and segments of at most this length.
 pub fn tcp_connect(to: SocketAddr, law: &str, segment: u16) -> io::Result<TcpStream> {
     if !to.is_ipv4() {
         return Err(io::ErrorKind::Unsupported.into());

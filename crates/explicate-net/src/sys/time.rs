@@ -28,7 +28,7 @@ pub fn monotonic() -> u64 {
     clock(ClockId::Monotonic)
 }
 
-/// How far the wall clock is ahead of the monotonic one, nanoseconds. It may be set at any time.
+/// Offset of the wall clock from the monotonic one, nanoseconds. It may be changed at any time.
 pub fn wall_ahead() -> u64 {
     clock(ClockId::Realtime).saturating_sub(monotonic())
 }
@@ -43,7 +43,7 @@ pub fn sleep_until(at: u64) {
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at));
 }
 
-/// Lets timers of this thread expire on time, without the default slack of 50 us.
+/// Makes timers of this thread expire on time, without the default slack of 50 us.
 pub fn sharpen_timers() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }

@@ -61,7 +61,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     recv.stop("KILL");
     let recv = net.start("b", &["recv", "--open", "--to", &to]);
     let (said, good) = send.wait(30);
-    assert!(!good && said.contains("does not know this transfer"), "{said}");
+    assert!(!good && said.contains("is unknown to the other end"), "{said}");
     assert!(!folder.join("sent.bin").exists());
 
     // It goes for good.

@@ -143,7 +143,7 @@ fn an_interface_that_is_removed_ends_the_router_with_a_reason() {
     assert!(fs::exists(format!("/proc/{}", router.id())).unwrap(), "down, and of another name, it is still there");
     net.exec("m", "ip link delete other");
     let (said, good) = router.wait(5);
-    assert!(!good && said.contains("the interface `left` is gone"), "{said}");
+    assert!(!good && said.contains("the interface `left` has disappeared"), "{said}");
 }
 
 /// Hosts `a` and `b`; links that put a tag on and take it off; between them, on a trunk, a router.
@@ -215,9 +215,9 @@ fn loopback_is_refused_and_offloads_are_told_of() {
     let net = chain();
     let refused = net.program("m", &["router", "--port", "left", "--port", "lo"]);
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && said.contains("`lo` leads to this host alone"), "{said}");
+    assert!(refused.status.code() == Some(2) && said.contains("`lo` is a loopback interface"), "{said}");
     let refused = net.program("m", &["router", "--port", "left", "--port", "right rate = \"5Mbit/s\""]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("a colon stands behind the interface"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("a colon follows the interface"));
     // Virtual cables segment and put together by default.
     let run = || {
         let output = net.program("m", &["router", "--port", "left", "--port", "right", "--time", "0.2"]);
@@ -225,7 +225,7 @@ fn loopback_is_refused_and_offloads_are_told_of() {
         String::from_utf8_lossy(&output.stderr).to_string() + &String::from_utf8_lossy(&output.stdout)
     };
     let said = run();
-    assert!(said.contains("left may put packets together (tso") && said.contains("ethtool -K right tso off"), "{said}");
+    assert!(said.contains("left may merge packets (tso") && said.contains("ethtool -K right tso off"), "{said}");
     for device in ["left", "right"] {
         net.inside("m", move || offloads_off(device).unwrap()).join().unwrap();
     }

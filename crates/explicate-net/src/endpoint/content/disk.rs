@@ -1,6 +1,7 @@
-//! Writes, syncs and verifies received files on threads of its own, so that a slow disk delays no packet.
+//! Writes, syncs and verifies received files on separate threads, so that a slow disk delays no packet.
 //!
-//! One thread writes, in the order of the jobs. Others verify complete files, so that a long file delays no writing.
+//! One thread writes, in the order of the jobs. Others verify complete files, so that a long file does not delay
+//! writing.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ use crate::sys;
 pub(super) const PARTS: &str = ".explicate-parts";
 /// Suffix of the name of a part.
 pub(super) const ENDING: &str = ".part";
-/// Most bytes queued for writing, all parts together.
+/// Maximum number of bytes queued for writing, all parts together.
 const MOST_QUEUED: usize = 32 << 20;
 /// Number of files verified at a time.
 const CHECKERS: usize = 4;
@@ -46,7 +47,7 @@ pub(super) struct Work {
     /// Time of its last modification, seconds since 1970, if known.
     pub(super) modified: Option<u64>,
     pub(super) replace: bool,
-    /// Bytes that are written, all from the first.
+    /// Number of bytes written, all from the first.
     pub(super) written: AtomicU64,
     /// It has ended.
     pub(super) settled: AtomicBool,
@@ -57,7 +58,7 @@ pub(super) struct Work {
 pub(super) enum Outcome {
     /// It has ended with this verdict.
     Ended(Verdict),
-    /// It is closed and free for another transfer. Without a part: old ones have been removed.
+    /// It is closed and available to another transfer. Without a part: old parts have been removed.
     Left,
 }
 
@@ -76,7 +77,7 @@ pub(super) struct Disk {
     done: Receiver<(u64, Outcome)>,
     /// Whether there are outcomes.
     pending: Arc<AtomicBool>,
-    /// Readable then.
+    /// Readable when there are outcomes.
     pub(super) awake: UnixStream,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -92,7 +93,7 @@ struct Reporter {
 
 impl Reporter {
     fn report(&self, serial: u64, outcome: Outcome) {
-        // At the end the other side may be closed, and a full pipe wakes as well.
+        // At the end the other side may be closed, and a full pipe also wakes it.
         let _ = self.done.send((serial, outcome));
         let _ = (&*self.wake).write(&[0]);
         self.pending.store(true, Ordering::Release);
@@ -124,7 +125,7 @@ impl Desk {
     pub(super) fn finish(&self, work: &Arc<Work>) {
         let _ = self.jobs.send(Job::Finish(work.clone()));
     }
-    /// Abandons the part. It is kept unless it is empty.
+    /// Abandons the part, which is kept unless it is empty.
     pub(super) fn leave(&self, work: &Arc<Work>) {
         let _ = self.jobs.send(Job::Leave(work.clone()));
     }
@@ -151,7 +152,7 @@ impl Disk {
         threads.push(named("write", move || write_all(&todo, &whole, &reporter, &waiting))?);
         Ok(Disk { jobs, queued, done: outcomes, pending, awake, stop, threads })
     }
-    /// For a part to write by.
+    /// The writing side of a new part.
     pub(super) fn desk(&self) -> Desk {
         Desk { jobs: self.jobs.clone(), queued: self.queued.clone() }
     }
@@ -167,7 +168,7 @@ impl Disk {
         while io::Read::read(&mut &self.awake, &mut [0; 64]).is_ok_and(|n| n > 0) {}
         self.done.try_iter().collect()
     }
-    /// Waits until all is written; a verification in progress is aborted, and its part stays.
+    /// Waits until everything is written; a verification in progress is aborted, and its part is kept.
     pub(super) fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.jobs.send(Job::Stop);
@@ -320,13 +321,13 @@ fn sweep(folder: &File, keep: Duration) {
             (meta.is_file() && meta.nlink() > 0 && age > keep).then_some(())
         };
         if name.ends_with(ENDING) && file.metadata().ok().and_then(old).is_some() && file.try_lock().is_ok() {
-            tracing::info!(part = name, "removes an abandoned part");
+            tracing::info!(part = name, "removed an abandoned part");
             let _ = sys::remove_at(&parts, &name, false);
         }
     }
 }
 
-/// The names in an open folder, and the lengths of what is a file.
+/// The names in an open folder, and the lengths of regular files.
 pub(super) fn listing(folder: &File) -> Vec<(String, u64)> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd())) else { return Vec::new() };
     let length =

@@ -9,7 +9,7 @@ use crate::endpoint::message::Verdict;
 /// In-order bytes that are written at a time.
 const CHUNK: usize = 1 << 16;
 
-/// A file being received: written in order, under another name until it is verified.
+/// A file being received: written in order, under a temporary name until it is verified.
 struct Arriving {
     /// `None` once it has ended.
     part: Option<Part>,
@@ -23,8 +23,8 @@ struct Arriving {
     finishing: bool,
 }
 
-/// Bytes of memory that a segment of so many bytes takes while it waits: the allocator's share, in steps of 16 and 32 at least, and its
-/// place in the map, whose nodes are half full at worst.
+/// Memory of a waiting segment of this length, bytes: the allocator's share, in steps of at least 16 and 32, and its
+/// place in the map, whose nodes are at least half full.
 fn memory_of(length: usize) -> usize {
     const PLACE: usize = 64;
     (length + 8).next_multiple_of(16).max(32) + PLACE
@@ -45,7 +45,7 @@ pub struct Stock {
 }
 
 impl Stock {
-    /// Keeps nothing.
+    /// A destination that stores nothing.
     pub fn nothing() -> Stock {
         let (beyond, arriving) = Default::default();
         Stock { arriving, next: 0, beyond, kept: 0, full: None, last: None, verdict: None }
@@ -120,12 +120,12 @@ impl Stock {
         let enough = arriving.buffer.len() >= CHUNK || arriving.is_whole();
         !enough || arriving.flush()
     }
-    /// Passes all in-order data to the disk, so that it survives the end of this process. Returns false if the disk does not keep
-    /// up.
+    /// Passes all in-order data to the disk, so that they survive the end of this process. Returns false if the disk
+    /// is too slow.
     pub fn flush(&mut self) -> bool {
         self.arriving.as_mut().is_none_or(Arriving::flush)
     }
-    /// Whether there is room for a segment, which depends on the disk keeping up.
+    /// Whether there is room for a segment, which depends on the speed of the disk.
     pub fn has_room(&mut self) -> bool {
         self.hand_on()
     }
@@ -182,7 +182,7 @@ impl Arriving {
     fn is_whole(&self) -> bool {
         self.taken == self.size
     }
-    /// Passes all in-order data to the disk; false if that does not keep up.
+    /// Passes all in-order data to the disk; false if it is too slow.
     fn flush(&mut self) -> bool {
         let Some(part) = &self.part else { return true };
         if !self.buffer.is_empty() {

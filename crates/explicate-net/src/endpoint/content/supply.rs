@@ -18,9 +18,9 @@ pub enum Supply {
     File {
         /// The open file.
         file: File,
-        /// Its length when it was read first, bytes.
+        /// Its length when it was first read, bytes.
         size: u64,
-        /// Its SHA-256 then.
+        /// Its SHA-256 at that time.
         digest: [u8; SHA],
         /// Its permissions.
         mode: u32,
@@ -50,7 +50,8 @@ impl Supply {
         let (digest, mode, modified) = (hash.finalize().into(), facts.mode() & 0o777, facts.mtime().max(0) as u64);
         Ok(Supply::File { file, size, digest, mode, modified })
     }
-    /// Writes the payload of a segment, where full ones have `full` bytes and the first begins at byte `from`, into `out`.
+    /// Writes the payload of a segment into `out`, where full segments have `full` bytes and the first begins at byte
+    /// `from`.
     pub fn fill(&self, from: u64, segment: u32, full: u16, out: &mut [u8]) -> io::Result<()> {
         match self {
             Supply::Filler => out.fill(segment as u8),

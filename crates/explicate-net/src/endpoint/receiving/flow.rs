@@ -36,7 +36,7 @@ pub struct Receiving {
     pub(super) may_be_stale: bool,
     /// The code (or cookie) that admitted it; a SYN with another does not belong to it.
     pub(super) code: Code,
-    /// Bytes present before it began.
+    /// Bytes that existed before it began.
     pub(super) have: u64,
     /// Whether anything but its SYN has arrived.
     pub(super) established: bool,
@@ -119,7 +119,7 @@ impl Receiving {
     pub(super) fn memory(&self) -> usize {
         self.stock.waiting() + self.sink.memory()
     }
-    /// Most bytes of memory that a segment would add.
+    /// Maximum memory that a segment would add, bytes.
     pub(super) fn would_keep(&self, segment: u32, length: usize) -> usize {
         let ahead = segment > self.sink.expected();
         if ahead { self.stock.would_keep(segment, length) + self.sink.memory_to_insert() } else { 0 }
@@ -137,8 +137,8 @@ pub(super) fn send_verdict(gate: &Gate, key: Key, verdict: Verdict, payload: u64
     send(key.0, Message::Answer(key.1, verdict, payload, code), out);
 }
 
-/// The core's receiving end for the parameters of a SYN. A protocol that is not registered here is received as plain TCP, and its
-/// sender falls back.
+/// The core's receiving end for the parameters of a SYN. A flow with a protocol that is not registered here is
+/// received as plain TCP, and its sender falls back.
 fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
     let mut values = Values::default();
     let mut set = |name: &str, value: f64| {
@@ -150,7 +150,7 @@ fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
     set("quick_acks", hello.quick_acks as f64);
     set("refuse_explicit", hello.refuse_explicit as u32 as f64);
     set("ack_every", hello.ack_every as f64);
-    set("guard", 1.0); // to the extent that the sender requests it
+    set("guard", 1.0); // if the sender requests it
     set("ack_delay", hello.ack_delay_us as f64 * 1e-6);
     let fallback = registry::resolve(DEFAULT_FALLBACK).ok()?;
     let resolved = registry::resolve(&hello.protocol).unwrap_or_else(|_| {

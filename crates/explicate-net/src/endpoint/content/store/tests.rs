@@ -1,4 +1,4 @@
-//! What a folder keeps, refuses and removes.
+//! Files that a folder stores, refuses and removes.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -45,7 +45,7 @@ fn offer(name: &str, content: &[u8]) -> Offer {
 fn content(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8).collect()
 }
-/// Waits for what a store says.
+/// Waits for a result of a store.
 fn wait(store: &mut Store, mut so: impl FnMut(&mut Store, &[(u64, Verdict)]) -> bool) {
     for _ in 0..10_000 {
         let told = store.poll();
@@ -54,9 +54,9 @@ fn wait(store: &mut Store, mut so: impl FnMut(&mut Store, &[(u64, Verdict)]) -> 
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    panic!("nothing is told");
+    panic!("no result");
 }
-/// Writes all that is missing of a file in segments of 1000 bytes; how it ended.
+/// Writes the missing rest of a file in segments of 1000 bytes; returns how it ended.
 fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Verdict {
     let part = store.take(peer, offer).unwrap();
     let held = part.held() as usize;
@@ -92,7 +92,7 @@ fn a_file_gets_its_name_when_it_is_whole() {
     assert_eq!((meta.permissions().mode() & 0o7777, meta.mtime()), (0o640 & !mask(), 1_000_000_000));
     assert_eq!(store.take(PEER, &offer).err(), Some(Refusal::NameExists));
     assert_eq!(scratch.names(), ["a"]);
-    // Nothing has to come of an empty one.
+    // An empty file needs no data.
     let empty = Offer { name: "empty".to_string(), ..super::tests::offer("x", &[]) };
     assert_eq!(fill(&mut store, PEER, &empty, &[]), Verdict::Same);
     assert_eq!(fs::metadata(scratch.0.join("empty")).unwrap().len(), 0);
@@ -115,7 +115,7 @@ fn what_differs_is_removed_and_what_exists_is_not_touched() {
     drop(part);
     wait(&mut store, |store, _| store.claims.is_empty());
     assert_eq!(fs::read(scratch.0.join("a")).unwrap(), b"mine");
-    // The part is still there, whole.
+    // The part still exists, complete.
     fs::remove_file(scratch.0.join("a")).unwrap();
     let part = store.take(PEER, &offer("a", &bytes)).unwrap();
     assert_eq!(part.held(), 5000);
@@ -131,7 +131,7 @@ fn a_part_is_one_transfer_s_and_goes_on_where_it_ended() {
     assert_eq!(store.take(PEER, &a).err(), Some(Refusal::Busy), "the same again");
     assert_eq!(store.take(OTHER, &a).err(), Some(Refusal::NameTaken), "the name");
     assert_eq!(store.take(PEER, &b).err(), Some(Refusal::Busy), "the part");
-    // A second receiver of this folder cannot have it either.
+    // A second receiver of this folder cannot accept it either.
     let mut second = scratch.store(|_| {});
     assert_eq!(second.take(PEER, &a).err(), Some(Refusal::Busy));
     part.write_last(bytes[..120_000].to_vec());
@@ -141,7 +141,7 @@ fn a_part_is_one_transfer_s_and_goes_on_where_it_ended() {
     assert_eq!(part.held(), 0, "another's");
     drop(part);
     wait(&mut store, |store, _| store.claims.is_empty());
-    // It may be called otherwise meanwhile, and the process may be another.
+    // It may have another name by then, and the process may be another.
     drop((store, second));
     let mut store = scratch.store(|_| {});
     assert_eq!(store.take(PEER, &b).map(|part| part.held()), Ok(120_000));
@@ -189,7 +189,7 @@ fn parts_are_not_followed_elsewhere() {
         assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
         fs::remove_file(scratch.0.join("a")).unwrap();
     }
-    // Nor is their folder, and no other user writes into it.
+    // Their folder is not accessible either, and no other user writes into it.
     std::os::unix::fs::symlink(std::env::temp_dir(), &parts).unwrap();
     assert_eq!(store.take(PEER, &a).err(), Some(Refusal::NotWritable));
     fs::remove_file(&parts).unwrap();
@@ -211,7 +211,7 @@ fn sizes_that_do_not_fit_are_refused_before_anything_is_made() {
     drop(store);
     assert_eq!(scratch.names(), [""; 0]);
     let mut store = scratch.store(|settings| settings.quota = Some(10_000));
-    // What is there counts, and what is promised to others.
+    // Existing files count, and so do accepted offers.
     fs::write(scratch.0.join("there"), [1; 4000]).unwrap();
     let part = store.take(PEER, &sized(5000)).unwrap();
     let b = Offer { name: "b".to_string(), ..offer("b", b"b") };
@@ -243,7 +243,7 @@ fn old_parts_go_and_young_ones_and_those_in_use_stay() {
     drop(used);
 }
 
-/// A part that is this file, without a claim to room.
+/// A part with the content of this file, without a reservation of space.
 fn part(store: &Store, serial: u64, file: File, size: u64) -> Part {
     let work = Arc::new(Work {
         serial,
@@ -267,7 +267,8 @@ fn part(store: &Store, serial: u64, file: File, size: u64) -> Part {
 fn the_check_of_a_long_file_holds_up_no_other() {
     let scratch = Scratch::new("long");
     let mut store = scratch.store(|_| {});
-    // All of it is held, and has to be read before that can be said, for some seconds: a hole, which needs no room on the disk.
+    // All of its data are present, and have to be read before the verdict, which takes some seconds: a hole, which
+    // needs no space on the disk.
     let file = File::options().read(true).write(true).create_new(true).open(scratch.0.join("hole")).unwrap();
     file.set_len(4 << 30).unwrap();
     let part = part(&store, 7, file, 4 << 30);
@@ -287,7 +288,7 @@ fn the_check_of_a_long_file_holds_up_no_other() {
         drop(part);
         wait(&mut store, |store, _| store.claims.is_empty());
     }
-    // And it is given up when the program ends.
+    // And it is abandoned when the program ends.
     drop((part, store));
     assert!(!scratch.0.join("a").exists());
 }
@@ -296,7 +297,7 @@ fn the_check_of_a_long_file_holds_up_no_other() {
 fn a_full_disk_is_told_at_once() {
     let scratch = Scratch::new("full");
     let mut store = scratch.store(|_| {});
-    // In place of a part, a device that is always full.
+    // In place of a part: a device that is always full.
     let part = part(&store, 7, File::options().write(true).open("/dev/full").unwrap(), 5000);
     for _ in 0..3 {
         part.write_last(content(100));
