@@ -43,17 +43,32 @@ pub(crate) struct Group {
     pub(crate) path: Option<FlowPath>,
 }
 
+/// The processing of a word, one of [`keys::PROCESSED`].
+fn named_processing(word: &str) -> Option<Processing> {
+    match word {
+        "none" => Some(Processing::None),
+        "auto" => Some(Processing::Auto),
+        _ => None,
+    }
+}
+
+/// The default of `processing`.
+pub(crate) fn default_processing() -> Processing {
+    keys::default(keys::ROOT, "processing", |word| named_processing(word).ok_or(()))
+}
+
 /// Reads the key `processing`; reports errors.
 pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
     let node = reader.get("processing")?;
     match &node.data {
-        Data::Text(word) if word == "none" => Some(Processing::None),
-        Data::Text(word) if word == "auto" => Some(Processing::Auto),
         Data::Text(word) if word.chars().all(|c| c.is_ascii_alphabetic()) => {
-            let hint = suggestion(word, keys::PROCESSED.iter().copied());
-            let message = format!("`processing` cannot be `{}`; {hint}, or a time like \"0.8ms\"", short(word));
-            reader.ctx.error(node.place, message);
-            None
+            let named = named_processing(word);
+            if named.is_none() {
+                let hint = suggestion(word, keys::PROCESSED.iter().copied());
+                let message = format!("`processing` cannot be `{}`; {hint}, or a time like \"0.8ms\"", short(word));
+                reader.ctx.error(node.place, message);
+            }
+            named
         }
         _ => {
             let most = reader.time("processing")?;

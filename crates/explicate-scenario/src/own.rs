@@ -55,7 +55,7 @@ pub(crate) fn read_link(
     let title = known.unwrap_or_else(|| format!("[[link]] number {}", index + 1));
     let Some(reader) = Reader::open(ctx, node, keys::LINK, title) else { return };
     let props = Props::read(&reader);
-    let duplex = reader.get("duplex").and_then(|_| reader.flag("duplex"));
+    let duplex = reader.flag_or_default("duplex");
     let name = reader.get("name").map(|_| reader.name("name"));
     if name == Some(None) {
         return;
@@ -75,7 +75,7 @@ pub(crate) fn read_link(
             let message = "needs `from` and `to` (a new link) or the `name` of an existing link";
             ctx.error(reader.place, format!("{} {message}", reader.title));
         }
-        _ => add_link(&reader, graph, names, name, duplex.unwrap_or(false), props),
+        _ => add_link(&reader, graph, names, name, duplex, props),
     }
 }
 

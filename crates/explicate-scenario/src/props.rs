@@ -1,5 +1,7 @@
 //! Properties of links as written: rate, delay, queue, router, configured capacity and channels.
 
+use std::sync::LazyLock;
+
 use explicate_core::api::AnyProtocol;
 use explicate_core::channel::{AnyChannelKind, ChannelInit, ChannelStages};
 use explicate_core::params::{Param, Values};
@@ -10,6 +12,7 @@ use explicate_core::units::{Rate, Time};
 
 use crate::classes::{self, Class};
 use crate::document::{Data, Node, Place, Table, number, quoted};
+use crate::keys;
 use crate::limits;
 use crate::params::{self, Chosen, Given};
 use crate::problem::suggestion;
@@ -61,6 +64,21 @@ pub(crate) enum Delay {
     Range(Time, Time),
 }
 
+/// Defaults of properties, as the keys declare them.
+struct Defaults {
+    kappa: f64,
+    by_flows: bool,
+    half_duplex: bool,
+    clock_tick: Time,
+}
+
+static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| Defaults {
+    kappa: keys::default(keys::PROPS, "kappa", str::parse),
+    by_flows: keys::default(keys::PROPS, "share_by_flows", str::parse),
+    half_duplex: keys::default(keys::PROPS, "half_duplex", str::parse),
+    clock_tick: keys::default(keys::PROPS, "clock_tick", quantity::time),
+});
+
 /// Properties as written for a link; `None` if not given.
 #[derive(Clone, Default)]
 pub(crate) struct Props {
@@ -69,12 +87,12 @@ pub(crate) struct Props {
     pub(crate) queue: Option<Queue>,
     pub(crate) router: Option<Router>,
     pub(crate) classes: Option<Vec<Class>>,
-    pub(crate) kappa: Option<f64>,
-    pub(crate) by_flows: Option<bool>,
+    kappa: Option<f64>,
+    by_flows: Option<bool>,
     pub(crate) capacity: Option<Capacity>,
-    pub(crate) half_duplex: Option<bool>,
+    half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
-    pub(crate) clock_tick: Option<Time>,
+    clock_tick: Option<Time>,
     /// Location, for later messages.
     pub(crate) place: Option<Place>,
 }
@@ -86,7 +104,7 @@ impl Props {
         Props {
             rate: reader.rate("rate"),
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
-            half_duplex: reader.get("half_duplex").and_then(|_| reader.flag("half_duplex")),
+            half_duplex: reader.flag("half_duplex"),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
             ..Props::read_port(reader, LINK_LIMIT)
         }
@@ -100,12 +118,25 @@ impl Props {
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             classes: reader.get("classes").and_then(|node| classes::read(ctx, node, limit)),
             kappa: reader.number("kappa"),
-            by_flows: reader.get("share_by_flows").and_then(|_| reader.flag("share_by_flows")),
+            by_flows: reader.flag("share_by_flows"),
             capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
             place: Some(reader.place),
             ..Props::default()
         }
+    }
+
+    pub(crate) fn kappa(&self) -> f64 {
+        self.kappa.unwrap_or(DEFAULTS.kappa)
+    }
+    pub(crate) fn by_flows(&self) -> bool {
+        self.by_flows.unwrap_or(DEFAULTS.by_flows)
+    }
+    pub(crate) fn half_duplex(&self) -> bool {
+        self.half_duplex.unwrap_or(DEFAULTS.half_duplex)
+    }
+    pub(crate) fn clock_tick(&self) -> Time {
+        self.clock_tick.unwrap_or(DEFAULTS.clock_tick)
     }
 
     /// These properties, overridden by those of `other`.
@@ -163,7 +194,7 @@ impl Props {
         };
         let mut all = vec![("rate", quoted(&show(rate.0 as f64, &quantity::RATE))), ("delay", delay)];
         all.extend(self.written_port(rate));
-        all.push(("half_duplex", self.half_duplex.unwrap_or(false).to_string()));
+        all.push(("half_duplex", self.half_duplex().to_string()));
         all.push(("channel", self.written_channels()));
         all
     }
@@ -176,7 +207,7 @@ impl Props {
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
             ("classes", format!("[{}]", classes.join(", "))),
-            ("kappa", number(self.kappa.unwrap_or(0.0))),
+            ("kappa", number(self.kappa())),
             ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
         ];
         all.extend(self.by_flows.map(|by_flows| ("share_by_flows", by_flows.to_string())));

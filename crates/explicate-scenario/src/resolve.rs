@@ -16,8 +16,7 @@ use crate::keys;
 use crate::limits;
 use crate::media::{MediumDraft, StationDraft};
 use crate::model::{
-    ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Processing, Queue, RouterSpec, Sampling, Scenario, Start,
-    Station,
+    ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station,
 };
 use crate::params::{self, Given};
 use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
@@ -59,11 +58,11 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();
     let graph = topology::read(ctx, reader.table, standing);
     for props in graph.props.iter().map(|shared| &shared.props) {
-        if props.kappa.unwrap_or(0.0) > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
+        if props.kappa() > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
             let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
             ctx.error(props.place.unwrap_or(Place::START), message);
         }
-        if props.by_flows == Some(true) && props.classes.as_ref().is_some_and(|classes| !classes.is_empty()) {
+        if props.by_flows() && props.classes.as_ref().is_some_and(|classes| !classes.is_empty()) {
             let message = "`share_by_flows` makes its own classes, whose weights move; remove it or `classes`";
             ctx.error(props.place.unwrap_or(Place::START), message);
         }
@@ -132,7 +131,7 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
     if nodes.is_empty() {
         ctx.error(Place::START, "there are no flows; add a [[flows]] with `name` and `protocol`");
     }
-    let processing = flows::read_processing(reader).unwrap_or(Processing::Auto);
+    let processing = flows::read_processing(reader).unwrap_or_else(flows::default_processing);
     let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, processing)).collect();
     let mut names = BTreeSet::new();
     for group in &groups {
@@ -307,10 +306,10 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             queue: None,
             routers: if classes.is_empty() { routers(&props.router, from) } else { Vec::new() },
             classes,
-            kappa: props.kappa.unwrap_or(0.0),
-            by_flows: props.by_flows.unwrap_or(false),
+            kappa: props.kappa(),
+            by_flows: props.by_flows(),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
-            clock_tick: props.clock_tick.unwrap_or(Time::ZERO),
+            clock_tick: props.clock_tick(),
             over: None,
         }
     };
@@ -349,13 +348,13 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
 fn share_lines(ctx: &Context<'_>, graph: &Graph, links: &mut [Link]) {
     let props = |link: usize| &graph.props[graph.links[link].props].props;
     let mut between: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-    if graph.props.iter().any(|shared| shared.props.half_duplex == Some(true)) {
+    if graph.props.iter().any(|shared| shared.props.half_duplex()) {
         for (index, link) in links.iter().enumerate() {
             between.entry((link.from, link.to)).or_default().push(index);
         }
     }
     for index in 0..links.len() {
-        if props(index).half_duplex != Some(true) || links[index].shares_with.is_some() {
+        if !props(index).half_duplex() || links[index].shares_with.is_some() {
             continue;
         }
         let back = between.get(&(links[index].to, links[index].from)).into_iter().flatten().copied();
