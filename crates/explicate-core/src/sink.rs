@@ -15,6 +15,7 @@ use core::ops::AddAssign;
 use crate::api::AnyReceiver;
 use crate::flow::{FlowInit, Params, header_bytes, is_guarded};
 use crate::guard::Echoing;
+use crate::protocols::rate_header;
 use crate::reassembly::Reassembly;
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
@@ -226,7 +227,7 @@ impl Sink {
         let expected = self.data.next();
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
-        let delta = Sink::delta(packet);
+        let delta = rate_header::feedback(packet);
         if let Some(rare) = &mut self.rare {
             if let Some(receiver) = &mut rare.receiver {
                 receiver.on_data(now, packet);
@@ -236,12 +237,6 @@ impl Sink {
             }
         }
         Some(Answer { syn_options: None, packet_number, timestamp, delta })
-    }
-
-    /// The feedback of a packet, if acknowledgements return it.
-    #[inline(always)]
-    fn delta(packet: &Packet) -> i32 {
-        if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
     }
 
     /// Writes the SACK ranges to report into `sack`, and returns their number.

@@ -11,7 +11,7 @@
 //! packets since the last drop count once they exceed the average. A mark counts as a drop; acknowledgements do not
 //! count. Without packets of both kinds the weights do not move.
 
-use crate::protocols::rate_header::UNITS_PER_SEC;
+use crate::protocols::rate_header::{Spacing, UNITS_PER_SEC, spacing};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -50,15 +50,13 @@ impl Balance {
     }
     /// A packet of a class arrived.
     pub(super) fn arrived(&mut self, class: usize, packet: &Packet) {
-        let header = &packet.congestion;
         if class != self.explicit {
             self.others += !packet.is_ack() as u32;
             self.since_drop += !packet.is_ack() as u32;
-        } else if header.is_standard() && header.x() > 0 {
-            let (rtt, spacing) = (header.rtt() as f64, header.x() as f64);
+        } else if let Some(Spacing { x, rtt }) = spacing(packet) {
             self.rtts += rtt;
-            self.spacings += spacing;
-            self.products += rtt * spacing;
+            self.spacings += x;
+            self.products += rtt * x;
         }
     }
     /// A packet of a class was dropped or marked.

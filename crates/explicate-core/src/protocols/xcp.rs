@@ -292,9 +292,7 @@ impl Receiver for XcpReceiver {
     const ECHOES: bool = true;
 
     fn on_data(&mut self, _now: Time, packet: &Packet) {
-        if packet.congestion.is_standard() {
-            self.sum += packet.congestion.delta_throughput() as i64;
-        }
+        self.sum += rate_header::feedback(packet) as i64;
     }
     fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
         let carried = self.sum.clamp(i32::MIN as i64, i32::MAX as i64);

@@ -1,6 +1,7 @@
 //! Acknowledgements that are computed before their packets arrive, for drivers that compute both at once.
 
 use super::{Returns, Sink};
+use crate::protocols::rate_header;
 use crate::wire::{Packet, SackRanges, flag};
 
 impl Sink {
@@ -53,7 +54,7 @@ impl Sink {
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
         let ip_len = self.answer_bytes(packet.transport.sack_count());
-        self.begin(self.header, Sink::delta(packet), ip_len, packet);
+        self.begin(self.header, rate_header::feedback(packet), ip_len, packet);
         // Flow, packet number, time stamp and the number of ranges are already in place.
         let header = &mut packet.transport;
         header.set_flags(flag::ACK);

@@ -78,6 +78,27 @@ impl Congestion {
     }
 }
 
+/// The feedback of a data packet for its receiver, bytes/s; zero without this header.
+#[inline(always)]
+pub(crate) fn feedback(packet: &Packet) -> i32 {
+    if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
+}
+
+/// Inter-packet time and RTT of a flow.
+pub(crate) struct Spacing {
+    /// X, header units; not zero.
+    pub(crate) x: f64,
+    /// RTT, header units.
+    pub(crate) rtt: f64,
+}
+
+/// The spacing of the packet's flow; `None` without this header, or if X is unknown.
+pub(crate) fn spacing(packet: &Packet) -> Option<Spacing> {
+    let header = &packet.congestion;
+    let known = header.is_standard() && header.x() > 0;
+    known.then(|| Spacing { x: header.x() as f64, rtt: header.rtt() as f64 })
+}
+
 /// Text for packet logs: the remaining request of a packet, or the feedback of an acknowledgement.
 pub(crate) fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
     let header = &packet.congestion;
