@@ -1,11 +1,9 @@
 //! What a user reads: each problem with its place, and below it the line with carets under the part that is wrong.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::SMALL;
 use explicate_scenario::model::Scenario;
-use support::SMALL;
 
 /// What is said of a text that is no scenario.
 fn said(text: &str, overrides: &[(&str, &str)]) -> String {

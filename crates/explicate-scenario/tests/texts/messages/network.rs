@@ -1,7 +1,7 @@
 //! Names, routes, changes of routes, and bridges.
 
+use super::{cases, plus, with};
 use crate::support::problems;
-use crate::{cases, plus, with};
 
 #[test]
 fn names_and_routes() {

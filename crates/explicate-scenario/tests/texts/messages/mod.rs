@@ -5,11 +5,9 @@ mod flows;
 mod keys;
 mod links;
 mod network;
-#[path = "../support/mod.rs"]
-mod support;
 mod values;
 
-use support::{SMALL, problems};
+use crate::support::{SMALL, problems};
 
 /// Asserts that each text gives exactly one problem at `line`, which contains all of `parts`.
 fn check(cases: &[(&str, usize, &[&str])]) {

@@ -1,9 +1,7 @@
 //! `--set` paths and sweep axes.
 
-mod support;
-
+use crate::support::{SMALL, link, parse, problems, set};
 use explicate_core::units::{Rate, Time};
-use support::{SMALL, link, parse, problems, set};
 
 const LINKED: &str = r#"[[link]]
 name = "r1->r2"

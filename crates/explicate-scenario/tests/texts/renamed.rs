@@ -1,8 +1,6 @@
 //! Old names of keys and words: they keep working for one release, and the warning gives the new one.
 
-mod support;
-
-use support::{SMALL, parse, problems};
+use crate::support::{self, SMALL, parse, problems};
 
 /// Each old name with its new one, as keys of a flow group or of a link behind `SMALL`.
 const RENAMED: &[(&str, &str, &str)] = &[

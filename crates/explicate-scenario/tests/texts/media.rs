@@ -1,10 +1,8 @@
 //! `[[medium]]`: what it means, what can be changed by `--set`, and what it says of slips.
 
-mod support;
-
+use crate::support::{link, parse, problems, set};
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::Scenario;
-use support::{link, parse, problems, set};
 
 /// Two chains of radios; the last line is the 14th.
 const AIR: &str = r#"duration = "5s"

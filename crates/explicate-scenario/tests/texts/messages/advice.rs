@@ -1,6 +1,7 @@
 //! Warnings: the scenario runs, but hardly as it was meant.
 
-use crate::{plus, support, with};
+use super::{plus, with};
+use crate::support;
 
 #[test]
 fn warnings() {

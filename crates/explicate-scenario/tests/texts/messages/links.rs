@@ -1,7 +1,7 @@
 //! Links: queues, routers, channels, traces and classes.
 
+use super::{cases, check, plus, with};
 use crate::support::{self, SMALL, problems};
-use crate::{cases, check, plus, with};
 
 #[test]
 fn links() {

@@ -1,6 +1,6 @@
 //! Quantities, counts and sums that no run could carry out.
 
-use crate::{cases, check, plus, with};
+use super::{cases, check, plus, with};
 
 #[test]
 fn quantities() {

@@ -1,7 +1,6 @@
 //! Whatever the text, parsing answers: no panic, no hang; and what parses resolves to something that parses.
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 
 use explicate_core::rng::Rng;

@@ -1,6 +1,6 @@
 //! Flows and their sessions.
 
-use crate::{cases, plus, with};
+use super::{cases, plus, with};
 
 #[test]
 fn flows() {

@@ -1,8 +1,6 @@
 //! Warnings: what is odd enough to say, and what is not.
 
-mod support;
-
-use support::{SMALL, parse};
+use crate::support::{SMALL, parse};
 
 fn warnings(text: &str) -> Vec<String> {
     parse(text).warnings

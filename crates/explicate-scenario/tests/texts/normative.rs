@@ -1,7 +1,6 @@
 //! The example of the contract, field by field.
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 
 use explicate_core::units::{Rate, Time};

@@ -1,7 +1,7 @@
 //! Keys, words and TOML itself.
 
+use super::{cases, plus, with};
 use crate::support::{SMALL, problems};
-use crate::{cases, plus, with};
 
 #[test]
 fn the_small_scenario_is_good() {

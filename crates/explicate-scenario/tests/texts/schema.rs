@@ -1,8 +1,7 @@
 //! The JSON Schema: examples validate, slips do not. The validator below knows the keywords that the schema uses, and
 //! fails on any other.
 
-mod support;
-
+use crate::support;
 use explicate_scenario::schema::schema;
 use serde_json::{Map, Value};
 

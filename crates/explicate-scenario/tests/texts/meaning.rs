@@ -1,10 +1,8 @@
 //! What keys mean in the resolved model.
 
-mod support;
-
+use crate::support::{self, SMALL, link, parse};
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::{Class, Match, Processing, Size, Start, Traffic};
-use support::{SMALL, link, parse};
 
 fn with_flow(lines: &str) -> explicate_scenario::model::Scenario {
     parse(&format!("{SMALL}{lines}\n"))

@@ -1,5 +1,4 @@
 //! What the tests share.
-#![allow(dead_code, reason = "every test uses some of it")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,6 @@
 //! Every example and template: parses without warnings, and its resolved form means the same.
 
-mod support;
-
+use crate::support;
 use explicate_core::params::Values;
 use explicate_scenario::model::{FlowGroup, Link, Medium, Scenario};
 

@@ -1,0 +1,15 @@
+//! Scenarios as text: what they mean, and every message. One binary, so that the parser is linked once.
+
+mod examples;
+mod excerpts;
+mod meaning;
+mod media;
+mod messages;
+mod normative;
+mod overrides;
+mod renamed;
+mod robust;
+mod routing;
+mod schema;
+mod support;
+mod warnings;
