@@ -13,13 +13,13 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{
+use explicate_core::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit,
     Sender, SenderInit, Sent,
 };
-use crate::params::Info;
-use crate::units::{Rate, Time};
-use crate::wire::{BODY_LEN, Header, Packet};
+use explicate_core::params::Info;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{BODY_LEN, Header, Packet};
 
 /// Shares of the spare capacity that an interval gives, and of the queue that it takes back.
 const ALPHA: f64 = 0.4;
