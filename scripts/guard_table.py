@@ -76,7 +76,8 @@ def scenario(rate: float, rtt_ms: float, buffer_ms: float, count: int, protocol:
 def kept(path: tuple[float, float, float], count: int, protocol: str, seeds: Sequence[int]) -> float:
     """Mean goodput of the CUBIC flows, bit/s."""
     runs = (explicate.run(scenario(*path, count, protocol, seed)).flows.to_dicts() for seed in seeds)
-    return statistics.mean(row["goodput_bps"] for rows in runs for row in rows if row["group"] == "cubic")
+    goodputs: list[float] = [row["goodput_bps"] for rows in runs for row in rows if row["group"] == "cubic"]
+    return statistics.mean(goodputs)
 
 
 def main() -> int:
