@@ -92,7 +92,7 @@ pub(crate) struct Guard {
     /// Most packets under way, by those that arrived in this round trip and the one before.
     most: f64,
     /// When TCP's law was last given a loss.
-    told_at: Time,
+    tcp_lost_at: Time,
     /// Lost packets are sent again; and else until when TCP would repair.
     reliable: bool,
     repairs_until: Time,
@@ -114,7 +114,7 @@ impl Guard {
             watch: Watch::default(),
             dips: Dips::default(),
             most: UNPROVEN,
-            told_at: Time::ZERO,
+            tcp_lost_at: Time::ZERO,
             reliable,
             repairs_until: Time::ZERO,
             reports: false,
@@ -165,7 +165,7 @@ impl Guard {
         if self.limit.is_on() {
             // A window that the routers keep smaller is not TCP's to grow by.
             let unused = self.own_window(ack.srtt) < self.tcp_window();
-            self.tell_tcp(&Ack { app_limited: ack.app_limited || unused, ..*ack });
+            self.tcp_acks(&Ack { app_limited: ack.app_limited || unused, ..*ack });
         }
     }
 
@@ -178,17 +178,17 @@ impl Guard {
             self.answered = false;
         }
         if self.tcp_counts() {
-            self.tell_tcp(ack);
+            self.tcp_acks(ack);
         }
     }
 
     /// TCP's window does not grow for the round trip that a repair takes. A flow that repairs nothing has none of its own.
-    fn tell_tcp(&mut self, ack: &Ack<'_>) {
+    fn tcp_acks(&mut self, ack: &Ack<'_>) {
         self.tcp.on_ack(&Ack { recovering: ack.recovering || ack.now < self.repairs_until, ..*ack });
     }
-    fn tell_tcp_of_loss(&mut self, loss: &Loss) {
+    fn tcp_loses(&mut self, loss: &Loss) {
         self.tcp.on_loss(loss);
-        self.told_at = loss.now;
+        self.tcp_lost_at = loss.now;
         if !self.reliable && loss.kind == LossKind::Duplicates {
             self.repairs_until = loss.now + loss.srtt;
         }
@@ -202,11 +202,11 @@ impl Guard {
         // Without an answering router, losses of the air are unknown, so TCP's law counts every loss.
         let borne = if self.answered { self.limit.borne(&seen) } else { 0.0 };
         // A flow that repairs nothing never stands still for its holes as TCP does: it halves for each round trip with some.
-        let heard = self.reports && 2 * ack.now.since(self.told_at).0 <= 3 * ack.srtt.0;
-        if self.tcp_counts() && round.lost() > borne && !heard {
+        let reported = self.reports && 2 * ack.now.since(self.tcp_lost_at).0 <= 3 * ack.srtt.0;
+        if self.tcp_counts() && round.lost() > borne && !reported {
             let Ack { now, in_flight, srtt, .. } = *ack;
             let (kind, repeated, marked) = (LossKind::Duplicates, false, false);
-            self.tell_tcp_of_loss(&Loss { now, kind, in_flight, srtt, repeated, marked });
+            self.tcp_loses(&Loss { now, kind, in_flight, srtt, repeated, marked });
         }
         if !self.answered || round.explained {
             return;
@@ -218,14 +218,14 @@ impl Guard {
         match self.limit.take(ack.now, &seen) {
             Some(Change::Begins) => {
                 self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
-                self.told_at = ack.now;
+                self.tcp_lost_at = ack.now;
             }
             Some(Change::Ends) => self.watch.full_queue.forget(),
             None => (),
         }
     }
 
-    /// What packets say of the window, and where the protocol's law goes on, is the window that counts.
+    /// The protocol's law goes on from the window that counts, which is also what packets carry.
     fn keep_in_step(&mut self, now: Time, srtt: Time) {
         let window = self.tcp_window();
         if !self.answered && !self.nothing_came() || self.limit.is_on() && self.own_window(srtt) > window {
@@ -284,7 +284,7 @@ impl SenderObject for Guard {
             self.own.on_loss(loss);
         }
         if self.tcp_counts() {
-            self.tell_tcp_of_loss(loss);
+            self.tcp_loses(loss);
         }
         self.reports |= loss.kind == LossKind::Duplicates;
         self.keep_in_step(loss.now, loss.srtt);
@@ -389,7 +389,7 @@ mod tests {
         }
     }
 
-    /// 40 kB wait before 1 MB/s: 40 ms, which marks of either kind tell to half a unit.
+    /// 40 kB wait before 1 MB/s: 40 ms, which marks of either kind give to half a unit.
     #[test]
     fn controllers_mark_what_they_speak_to_and_nothing_else() {
         let view = PortView { capacity: 1e6, backlog_bytes: 39_000, backlog_packets: 39, busy: true };
@@ -448,7 +448,7 @@ mod tests {
     }
 
     /// Acknowledgements at `ms`, with the packet's number, how many have arrived, and whether routers answered.
-    fn hear(guard: &mut Guard, ms: u64, number: u32, arrived: u16, marked: bool) {
+    fn receive(guard: &mut Guard, ms: u64, number: u32, arrived: u16, marked: bool) {
         let mut header = Congestion::new(Format::MINIMAL);
         if marked {
             header.set_mark(header.mark().after(Time::ZERO));
@@ -464,14 +464,14 @@ mod tests {
     fn routers_come_and_go() {
         let mut guard = guarded(registry::protocol("xcp").unwrap());
         assert_eq!(guard.law(), Law::Fallback);
-        hear(&mut guard, 100, 1, 1, false);
+        receive(&mut guard, 100, 1, 1, false);
         assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Fallback, 4.0), "slow start");
         assert_eq!(guard.own_window(Time::millis(100)), 4.0, "headers say what is so");
-        hear(&mut guard, 110, 2, 2, true);
+        receive(&mut guard, 110, 2, 2, true);
         assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Own, 7.0));
-        hear(&mut guard, 200, 3, 3, false);
+        receive(&mut guard, 200, 3, 3, false);
         assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Own, 7.0), "not a round trip yet");
-        hear(&mut guard, 211, 4, 4, false);
+        receive(&mut guard, 211, 4, 4, false);
         assert_eq!(guard.law(), Law::Fallback);
         assert_eq!(guard.allowance().cwnd, 7.0 + 1.0 / 7.0, "congestion avoidance from the window that was used");
         guard.on_loss(&loss(Time::millis(220), LossKind::Duplicates, 6));
@@ -482,9 +482,9 @@ mod tests {
     #[test]
     fn a_fallback_is_paced_by_the_application_only() {
         let mut guard = guarded(registry::resolve("video").unwrap().protocol);
-        hear(&mut guard, 100, 1, 1, false);
+        receive(&mut guard, 100, 1, 1, false);
         assert_eq!(guard.allowance(), Allowance { cwnd: 4.0, pacing: None });
-        (2..60).for_each(|i| hear(&mut guard, 100 + i as u64, i, i as u16, false));
+        (2..60).for_each(|i| receive(&mut guard, 100 + i as u64, i, i as u16, false));
         assert_eq!(guard.allowance(), Allowance { cwnd: 62.0, pacing: Some(Rate::mbps(4)) });
     }
 
@@ -494,12 +494,12 @@ mod tests {
         for (reliable, window) in [(true, 5.0), (false, 4.0)] {
             let mut guard = guarded(registry::resolve("video").unwrap().protocol);
             guard.reliable = reliable;
-            hear(&mut guard, 100, 1, 1, false);
+            receive(&mut guard, 100, 1, 1, false);
             guard.on_loss(&loss(Time::millis(110), LossKind::Duplicates, 8));
-            (0..8).for_each(|i| hear(&mut guard, 120 + 10 * i, 3 + i as u32, 2 + i as u16, false));
+            (0..8).for_each(|i| receive(&mut guard, 120 + 10 * i, 3 + i as u32, 2 + i as u16, false));
             assert!((guard.allowance().cwnd - window).abs() < 0.8, "{reliable}: {}", guard.allowance().cwnd);
             assert_eq!(guard.allowance().cwnd == 4.0, !reliable, "half of 8");
-            hear(&mut guard, 211, 11, 10, false);
+            receive(&mut guard, 211, 11, 10, false);
             assert!(guard.allowance().cwnd > 4.2, "{reliable}: {}", guard.allowance().cwnd);
         }
     }
@@ -534,7 +534,7 @@ mod tests {
             for i in 0..8 {
                 number += if i == 0 { 5 } else { 1 };
                 arrived += 1;
-                hear(&mut guard, 100 * (round as u64 + 1) + 12 * i, number, arrived, true);
+                receive(&mut guard, 100 * (round as u64 + 1) + 12 * i, number, arrived, true);
             }
             *law = guard.law();
         }
