@@ -19,7 +19,7 @@ def names_of_tests() -> set[str]:
     files = [*ROOT.glob("crates/*/tests/**/*.rs"), *ROOT.glob("crates/*/src/**/*.rs")]
     found = re.compile(r"#\[test\]\n(?:\s*#\[[^\n]*\]\n)*\s*fn (\w+)")
     names = {name for file in files for name in found.findall(file.read_text(encoding="utf-8"))}
-    return names | {file.stem for file in ROOT.glob("crates/*/tests/*")}
+    return names | {file.stem for file in ROOT.glob("crates/*/tests/**/*")}
 
 
 def test_every_threat_names_a_test_that_exists() -> None:
