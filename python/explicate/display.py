@@ -21,12 +21,15 @@ MOST_POINTS = 40
 MOST_FAILURES = 5
 
 
+def _counted(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
+
+
 def heading(results: Results) -> str:
     """Return one line: the name, the number of runs, the first seed."""
     count = results.run.height
-    runs = "1 run" if count == 1 else f"{count} runs"
-    points = f", {len(results.points())} points" if results.axes else ""
-    return f"{results.name}: {runs}{points}, seed {results.seed}, explicate {results.version}"
+    points = f", {_counted(len(results.points()), 'point')}" if results.axes else ""
+    return f"{results.name}: {_counted(count, 'run')}{points}, seed {results.seed}, explicate {results.version}"
 
 
 def groups(results: Results) -> str:

@@ -23,7 +23,7 @@ import pytest
 from conftest import Command, child_environment
 
 import explicate
-from explicate import cli, commands, console, examples, text
+from explicate import cli, commands, console, engine, examples, text
 from explicate.cli import build_parser, main
 from explicate.errors import StoppedError
 
@@ -113,6 +113,7 @@ def test_every_command_has_its_parts() -> None:
         (["run", "x.toml", "--sed", "3"], "did you mean --seed?"),
         (["compare", "x.toml", "--protocol", "xcp"], "required: --protocols"),
         (["protocols", "xpc"], "did you mean `xcp`?"),
+        (["new", "dumbell"], "no template or example is called `dumbell`; did you mean `dumbbell`?"),
         (["run", "x.toml", "--set", "link.r1-"], "write link.A:B, or quote the argument"),
         (["run", "x.toml", "-q", "-v"], "not allowed with argument"),
     ],
@@ -123,6 +124,30 @@ def test_suggestions(arguments: list[str], message: str, capsys: Capture) -> Non
     assert message in streams.err
     assert streams.err.startswith("explicate: ")
     assert streams.out == ""
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_one_is_no_plural(runs: int, scenario: Path, capsys: Capture) -> None:
+    assert main(["compare", str(scenario), "--protocols", "xcp", "--runs", str(runs)]) == 0
+    assert f": {'1 run' if runs == 1 else '2 runs'}, 1 point, seed " in capsys.readouterr().out
+
+
+def test_an_unknown_protocol_is_an_error_of_its_option(
+    native_real: ModuleType, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(engine.template("dumbbell"), encoding="utf-8")
+    assert main(["compare", str(path), "--protocols", "xcp,xpc"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("explicate: --protocols: no protocol is called `xpc`")
+    assert "--set" not in error
+
+
+def test_results_of_a_comparison_cannot_be_exported_whole(scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out"
+    assert main(["compare", str(scenario), "--protocols", "xcp,vcp", "-q", "-o", str(out)]) == 0
+    assert main(["export", "qlog", str(out)]) == 2
+    assert "vary variant: export those of `explicate run -o`, or one point by select()" in capsys.readouterr().err
 
 
 def test_quiet_and_verbose(scenario: Path, capsys: Capture) -> None:
@@ -292,6 +317,7 @@ def test_doctor(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["doctor", "--json"]) == 0
     found = {finding["what"]: finding for finding in json.loads(capsys.readouterr().out)}
     assert found["polars"]["found"]
+    assert {"matplotlib", "xarray", "pandas"} <= found.keys(), "all that is optional"
     assert found["engine"]["found"].startswith("0.1.0")
 
 

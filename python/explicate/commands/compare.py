@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 
+from explicate import engine
 from explicate.commands import delivery, options, values
 
 EXAMPLES = (
     "explicate compare mine.toml --protocols xcp,vcp,newreno",
     "explicate compare mine.toml --protocols xcp,newreno -o both && explicate report both",
 )
+
+OVERRIDE = re.compile(r"^--set flows\.\d+\.protocol: `protocol`: ")
+"""How an error of the engine names the key that a comparison sets."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +37,11 @@ def execute(args: argparse.Namespace) -> None:
     from explicate.progress import ProgressLine
 
     with delivery.keeping("nothing was written"), ProgressLine(sys.stderr, "comparing") as progress:
-        results = lab.compare_source(
-            source, args.protocols, args.set, seed=args.seed, runs=args.runs, fluid=args.fluid,
-            jobs=args.jobs or os.cpu_count() or 1, progress=progress if progress.active else None,
-        )  # fmt: skip
+        try:
+            results = lab.compare_source(
+                source, args.protocols, args.set, seed=args.seed, runs=args.runs, fluid=args.fluid,
+                jobs=args.jobs or os.cpu_count() or 1, progress=progress if progress.active else None,
+            )  # fmt: skip
+        except engine.ScenarioError as error:
+            raise engine.ScenarioError(OVERRIDE.sub("--protocols: ", str(error))) from error
     delivery.deliver(results, args, source.origin, sys.stdout)

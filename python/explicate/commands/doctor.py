@@ -59,6 +59,8 @@ def findings() -> Iterator[Finding]:
     yield Finding("output", True, f"{sys.stdout.encoding}, {os.cpu_count()} cores")
     yield _package("explicate-papers", remedy="for `reproduce`: pip install explicate-papers")
     yield _package("pandas", remedy="for `to_pandas()`: pip install 'explicate[pandas]'")
+    yield _package("matplotlib", remedy="for `plot -o`: pip install 'explicate[plot]'")
+    yield _package("xarray", remedy="for `to_xarray()`: pip install 'explicate[xarray]'")
     yield _daemon()
 
 

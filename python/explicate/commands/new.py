@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from pathlib import Path
 
 from explicate import console, engine, examples
@@ -28,6 +29,9 @@ def execute(args: argparse.Namespace) -> None:
         return
     if args.kind is None:
         raise BadInputError("name a template or an example; `explicate new --list` lists them")
+    known = [*engine.templates(), *examples.names()]
+    if args.kind not in known and (near := difflib.get_close_matches(args.kind, known, 1)):
+        raise BadInputError(f"no template or example is called `{args.kind}`; did you mean `{near[0]}`?")
     if args.kind in examples.names():
         content, companions = examples.text(args.kind), examples.companions(args.kind)
     else:

@@ -18,7 +18,8 @@ def mahimahi(results: Results, link: str, run: int | None = None) -> str:
     repeats a trace from its end, which is that of the run. Raise BadInputError without such samples.
     """
     if results.axes:
-        raise BadInputError(f"the results vary {', '.join(results.axes)}: select one point first")
+        varied = ", ".join(results.axes)
+        raise BadInputError(f"the results vary {varied}: export those of `explicate run -o`, or one point by select()")
     number = results.run["run"][0] if run is None else run
     wide = _samples(results, link, number)
     periods = wide["time_s"].diff().fill_null(wide["time_s"][0]).to_list()

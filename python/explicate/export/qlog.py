@@ -37,7 +37,8 @@ def qlog(results: Results, run: int | None = None) -> dict[str, Any]:
     Raise BadInputError if the results vary something, or if neither windows nor round trips of flows were sampled.
     """
     if results.axes:
-        raise BadInputError(f"the results vary {', '.join(results.axes)}: select one point first")
+        varied = ", ".join(results.axes)
+        raise BadInputError(f"the results vary {varied}: export those of `explicate run -o`, or one point by select()")
     number = results.run["run"][0] if run is None else run
     samples = without_nan(results.samples).with_columns(pl.col("object", "variable").cast(pl.String))
     samples = samples.filter(
