@@ -15,6 +15,12 @@ HUB = Line("50Mbit/s", "10Mbit/s", "50ms", share=0.96)
 FADES = ((30.0, 20e6), (45.0, 5e6), (60.0, 20e6))
 LTE = ("Verizon-LTE-short.down", "Verizon-LTE-short.up")
 SPLIT = (*KERNEL, "haproxy bbr")
+SHARED = {
+    "Jain's index": at_least(0.97, "0.97"),
+    "use of the line": at_least(0.95, "95 %"),
+    "mean queue of the link, packets": at_most(5, "5"),
+    "mean queue of the port, packets": at_most(5, "5"),
+}
 
 
 CASES = [
@@ -49,12 +55,7 @@ CASES = [
         "connections-200",
         HUB,
         many,
-        {
-            "Jain's index": at_least(0.97, "0.97"),
-            "use of the line": at_least(0.95, "95 %"),
-            "mean queue of the link, packets": at_most(5, "5"),
-            "mean queue of the port, packets": at_most(5, "5"),
-        },
+        SHARED,
         ways=SPLIT,
         connections=200,
     ),
@@ -62,12 +63,7 @@ CASES = [
         "sites-3",
         HUB,
         many,
-        {
-            "Jain's index": at_least(0.97, "0.97"),
-            "use of the line": at_least(0.95, "95 %"),
-            "mean queue of the link, packets": at_most(5, "5"),
-            "mean queue of the port, packets": at_most(5, "5"),
-        },
+        SHARED,
         ways=KERNEL,
         sites=3,
     ),

@@ -13,7 +13,7 @@ use std::task::Poll;
 use quinn::{Connection, SendStream, VarInt, WriteError};
 use tokio::sync::Mutex;
 
-/// Turns at a connection; until its peer has stopped the stream that carries nothing, nobody waits.
+/// Turns at a connection; until its peer has stopped the stream that carries nothing, no stream waits.
 #[derive(Default)]
 pub struct Turns(OnceLock<Mutex<SendStream>>);
 
@@ -38,7 +38,7 @@ impl Turns {
                 return written;
             }
         }
-        // The stream's own window is full: nobody else has to wait for that.
+        // The stream's own window is full: no other stream has to wait for that.
         stream.write(block).await
     }
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     const STREAMS: usize = 20;
-    /// Bytes that the connection takes without an acknowledgement, those of a stream that nobody reads, and of a write.
+    /// Bytes that the connection takes without an acknowledgement, those of a stream that is not read, and of a write.
     const WINDOW: u32 = 256 << 10;
     const UNREAD: u32 = 64 << 10;
     const BLOCK: usize = 16 << 10;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_take_turns_and_one_that_nobody_reads_holds_up_no_other() {
+    fn streams_take_turns_and_one_that_is_not_read_holds_up_no_other() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let patience = Duration::from_secs(60);
         let written = runtime.block_on(async { tokio::time::timeout(patience, written()).await }).unwrap();
