@@ -93,6 +93,33 @@ fn a_router_on_the_way_answers() {
     });
 }
 
+/// Protocols without a congestion header: the own port's answers, by ECN field or flag, come back over a path of 40 ms, the line is
+/// filled, and the window stays near what it bears, 53 kB. `explicated router` answers such datagrams, too.
+#[test]
+#[ignore = "needs root: make linux"]
+fn two_bits_or_a_flag_fill_the_line() {
+    let path = "rate = \"50Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"300kB\" }";
+    for protocol in ["vcp", "xtcp"] {
+        let wan = format!("[wan]\nrate = \"10Mbit/s\"\nprotocol = \"{protocol}\"");
+        measured(|| {
+            let sites = Sites::new();
+            let _link = sites.net.start("l", &["link", "left", "right", "--there", path, "--back", path]);
+            let _gateways = sites.gateways("", &wan);
+            let rate = 8.0 * 6e6 / fetch(&sites, "10.2.0.2:7001", 6_000_000);
+            let peer = &status(&sites, "gb")["peers"][0];
+            assert!((7e6..10e6).contains(&rate), "{protocol}: {rate} bit/s of 10 Mbit/s; {peer}");
+            assert!(peer["window_bytes"].as_f64() < Some(200e3), "{protocol}: {peer}");
+        });
+        let sites = Sites::new();
+        let port = format!("left: rate = \"20Mbit/s\", router = {{ kind = \"{protocol}\" }}");
+        let router = sites.net.start("l", &["router", "--port", &port, "--port", "right", "--json"]);
+        let _gateways = sites.gateways("", &wan);
+        fetch(&sites, "10.2.0.2:7001", 2_000_000);
+        let report = last_json(&router.stop("INT"));
+        assert!(report["explicit"].as_u64() > Some(1300) && report["malformed"] == 0, "{protocol}: {report}");
+    }
+}
+
 /// A path that is down for 20 s: the transfer goes on whole, at most some 3 s after it is back.
 #[test]
 #[ignore = "needs root: make linux"]

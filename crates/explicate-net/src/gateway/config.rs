@@ -409,7 +409,7 @@ mod tests {
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("connection_bytes >= 65536"));
         assert!(message("[wan]\nrate = \"20Mb\"\n").contains("a rate"));
         assert!(message("[wan]\nrate = \"20bit/s\"\n").contains("from 8 kbit/s"));
-        assert!(message("[wan]\nprotocol = \"vcp\"\n").contains("not `vcp`"));
+        assert!(message("[wan]\nprotocol = \"bbr\"\n").contains("not `bbr`"));
         assert!(message("[wan]\nair_loss = 2\n").contains("a share from 0 to 0.9"));
         let twice = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.0.0.0/8\"]\n", key('a'));
         assert!(message(&twice).contains("the same key"));

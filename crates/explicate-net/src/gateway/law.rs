@@ -23,11 +23,12 @@ use explicate_core::params::Values;
 use explicate_core::presets::{DEFAULT_FALLBACK, DEFAULT_TCP};
 use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Congestion, Format, Packet};
+use explicate_core::wire::{Congestion, Format, Packet, Transport};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
 use super::answers::Answers;
+use super::shim;
 use super::transport::{ACK_DELAY, PER_ACK};
 use crate::clock::Clock;
 
@@ -49,17 +50,17 @@ pub struct Laws {
 }
 
 impl Laws {
-    /// Whether a connection can follow this protocol: one of TCP, or an explicit one whose receiver returns the sum of the feedback
-    /// and no more, with neither a pace nor timers nor agents.
+    /// Whether a connection can follow this protocol: one of TCP, or an explicit one with neither a pace nor timers nor agents, whose
+    /// receiver returns the sum of the feedback, or a code and a flag.
     pub fn can_follow(protocol: &AnyProtocol) -> bool {
         if !protocol.explicit() {
             let tcp = [DEFAULT_TCP, DEFAULT_FALLBACK].map(registry::resolve);
             return tcp.iter().flatten().any(|tcp| tcp.protocol.name() == protocol.name());
         }
-        let sender = sender(protocol, 1500.0, Rate::mbps(1));
-        let plain =
-            sender.allowance().pacing.is_none() && !sender.interest().timer && protocol.agent_params().is_empty();
-        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes())
+        let (sender, headed) = (sender(protocol, 1500.0, Rate::mbps(1)), protocol.congestion_header());
+        let timer = if headed { sender.interest().timer } else { sender.next_timer() != Time::NEVER };
+        let plain = sender.allowance().pacing.is_none() && !timer && protocol.agent_params().is_empty();
+        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !headed)
     }
 }
 
@@ -68,6 +69,8 @@ pub struct Law {
     sender: Box<AnySender>,
     /// The sender's packets carry requests.
     explicit: bool,
+    /// They have a congestion header.
+    headed: bool,
     /// TCP's law, whose window may be the limit.
     tcp: Box<AnySender>,
     limit: Limit,
@@ -93,6 +96,8 @@ pub struct Law {
     /// The peer's last sum of feedback, and what has not been passed to the sender, bytes/s.
     sum: u32,
     feedback: i64,
+    /// What the peer returns to a protocol without a congestion header.
+    returned: Transport,
 }
 
 /// A round trip: bytes, the least round-trip time, and the longest wait in the own port's queue.
@@ -129,6 +134,7 @@ impl Law {
         Law {
             sender: sender(protocol, packet, rate),
             explicit: protocol.explicit(),
+            headed: protocol.congestion_header(),
             tcp: sender(tcp, packet, rate),
             limit: Limit::new(laws.air_loss),
             answers: None,
@@ -146,6 +152,7 @@ impl Law {
             acknowledged: 0,
             sum: 0,
             feedback: 0,
+            returned: Transport::EMPTY,
         }
     }
 
@@ -189,8 +196,9 @@ impl Law {
         self.srtt
     }
 
-    /// The congestion header of a datagram that leaves; `spare` is what the own port has for this connection, bytes/s.
-    pub fn header(&mut self, spare: f64) -> Congestion {
+    /// A packet with what the sender asks of routers in a datagram that leaves; `spare` is what the own port has for this connection,
+    /// bytes/s.
+    pub fn header(&mut self, spare: f64) -> Packet {
         let now = self.clock.now();
         let idle = now.since(self.last_sent).0 > self.srtt.0 / 2;
         self.last_sent = now;
@@ -201,18 +209,26 @@ impl Law {
                 self.sender.resume(now, most, self.srtt);
             }
         }
+        let congestion = match (self.explicit, self.headed) {
+            (true, true) => Congestion::new(Format::STANDARD),
+            (true, false) => Congestion::NONE,
+            (false, _) => Congestion::new(Format::MINIMAL),
+        };
+        let mut packet = Packet { ip_len: self.packet as u16, congestion, ..Packet::EMPTY };
         if !self.explicit {
-            return Congestion::new(Format::MINIMAL);
+            return packet;
         }
-        let mut packet =
-            Packet { ip_len: self.packet as u16, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         let in_flight = (self.in_flight as f64 / self.packet) as u32;
         self.sender.on_send(&mut packet, &Sent::new(now, in_flight));
-        packet.congestion
+        packet
     }
 
-    /// The peer returns this sum of feedback, modulo 2^32.
+    /// The peer returns this sum of feedback, modulo 2^32, or what it has seen ([`shim::Seen`]).
     pub fn returned(&mut self, sum: u32) {
+        if self.explicit && !self.headed {
+            self.returned = shim::returned_header(sum);
+            return;
+        }
         self.feedback += sum.wrapping_sub(self.sum) as i32 as i64;
         self.sum = sum;
     }
@@ -267,7 +283,11 @@ impl Law {
             self.sender.resume(now, self.window(), self.srtt);
             return;
         }
-        self.sender.on_ack(&ack);
+        if self.explicit && !self.headed {
+            self.answer_each(&ack);
+        } else {
+            self.sender.on_ack(&ack);
+        }
         if self.is_limited() {
             self.tcp.on_ack(&ack);
         }
@@ -280,6 +300,17 @@ impl Law {
         if answers.end_acks(now, self.srtt + ACK_DELAY) {
             let used = self.in_flight as f64 / self.packet;
             self.tcp.resume(now, used.min(self.sender.allowance().cwnd).max(LEAST), self.srtt);
+        }
+    }
+
+    /// Codes and flags count for each packet. A window that is not used does not grow (RFC 7661): the own port may hold it back.
+    fn answer_each(&mut self, acks: &Ack<'_>) {
+        let returned = std::mem::replace(&mut self.returned, Transport::EMPTY);
+        for _ in 0..acks.newly_acked {
+            let unused = 2.0 * (acks.in_flight as f64) < self.sender.allowance().cwnd;
+            let mut ack = Ack::new(acks.now, 1, acks.srtt, acks.header);
+            (ack.in_flight, ack.app_limited, ack.transport) = (acks.in_flight, acks.app_limited || unused, &returned);
+            self.sender.on_ack(&ack);
         }
     }
 
@@ -411,7 +442,7 @@ mod tests {
         law.on_ack(1500, Time::millis(600), Time::millis(600));
         let header = law.header(2.5e6);
         assert!((law.window() - 1000.0).abs() < 1e-6, "2.5 MB/s for 0.6 s: {}", law.window());
-        assert!(header.is_standard() && header.rtt() > 0);
+        assert!(header.congestion.is_standard() && header.congestion.rtt() > 0);
         law.header(5e6);
         assert!(law.window() < 1001.0, "it is not idle now");
     }
@@ -442,7 +473,26 @@ mod tests {
         assert!(!limited(&[(1, 0, 100, 0), (50, 0, 160, 40)]), "delay in the own port");
     }
 
-    /// TCP's law has no routers to obey: quinn's losses move its window.
+    /// A code or a flag that the peer returns moves the window of a protocol without a congestion header.
+    #[test]
+    fn codes_and_flags_move_the_window() {
+        use explicate_core::wire::{Ecn, flag};
+        let after = |name: &str, word: u32| {
+            let mut law = law(name);
+            law.on_ack(1500 * 40, Time::millis(100), Time::millis(100));
+            law.sender.resume(law.clock.now(), 100.0, Time::millis(100));
+            law.returned(word);
+            law.on_end_acks(1500 * 100, false);
+            law.window()
+        };
+        let [low, high, over] = [Ecn::Capable1, Ecn::Capable0, Ecn::Marked].map(|code| after("vcp", code as u32));
+        assert!((101.0..102.0).contains(&low) && (100.0..101.0).contains(&high), "{low} {high}");
+        assert_eq!(over, 87.5, "cut once");
+        assert_eq!(after("vcp", 0), 100.0, "no router has answered");
+        assert!(after("xtcp", 0) > 100.0 && after("xtcp", (flag::CONGESTED as u32) << 8) < 60.0);
+    }
+
+    /// TCP's law has no routers that answer: quinn's losses move its window.
     #[test]
     fn tcp_is_no_limit_to_itself() {
         let mut law = law(DEFAULT_TCP);
@@ -453,7 +503,7 @@ mod tests {
     #[test]
     fn the_registry_says_which_protocols_a_connection_follows() {
         let names: Vec<&str> = registry::protocols().filter(|p| Laws::can_follow(*p)).map(|p| p.name()).collect();
-        for name in [DEFAULT_TCP, DEFAULT_FALLBACK, DEFAULT_EXPLICIT] {
+        for name in [DEFAULT_TCP, DEFAULT_FALLBACK, DEFAULT_EXPLICIT, "vcp", "xtcp"] {
             assert!(names.contains(&registry::resolve(name).unwrap().protocol.name()), "{name} of {names:?}");
         }
         assert!(names.len() < registry::protocols().count() / 2, "{names:?}");

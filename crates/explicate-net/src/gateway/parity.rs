@@ -89,24 +89,24 @@ impl Parity {
     pub fn datagram(&self, tunnel: u32, ip_headers: usize) -> (Packet, Vec<u8>) {
         let mut bytes = vec![0; shim::LEN];
         bytes.extend_from_slice(&self.bytes[2..]);
-        let mut packet = shim::packet(tunnel, Congestion::new(Format::MINIMAL), ip_headers + bytes.len());
-        packet.transport.0[2..4].copy_from_slice(&[self.kind as u8, self.count]);
+        let mut packet = shim::packet(tunnel, Congestion::new(Format::MINIMAL), ip_headers, self.bytes.len() - 2);
         packet.transport.set_segment(self.first);
-        packet.transport.set_window(u16::from_be_bytes([self.bytes[0], self.bytes[1]]) as u32);
+        let [high, low] = [self.bytes[0], self.bytes[1]];
+        packet.transport.set_window(u32::from_be_bytes([self.kind as u8, self.count, high, low]));
         (packet, bytes)
     }
     /// Whether a packet carries parity.
     pub fn is_in(packet: &Packet) -> bool {
-        packet.transport.0[2..4] != [0, 0]
+        packet.transport.window() >> 16 != 0
     }
     /// Reads one.
     fn parse(packet: &Packet, contents: &[u8]) -> Option<Parity> {
-        let [kind, count] = [packet.transport.0[2], packet.transport.0[3]];
+        let [kind, count, high, low] = packet.transport.window().to_be_bytes();
         let kind = [Kind::P, Kind::Q].into_iter().find(|known| *known as u8 == kind)?;
         if !(1..=BLOCK).contains(&count) || contents.is_empty() || contents.len() > LONGEST {
             return None;
         }
-        let mut bytes = (packet.transport.window() as u16).to_be_bytes().to_vec();
+        let mut bytes = vec![high, low];
         bytes.extend_from_slice(contents);
         Some(Parity { kind, first: packet.transport.segment(), count, bytes })
     }

@@ -17,8 +17,9 @@ use explicate_core::presets::DEFAULT_EXPLICIT;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Congestion, Format, Packet};
+use explicate_core::wire::{Congestion, Ecn, Format, Packet};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 
 use super::parity::Parity;
 use super::plain::Plain;
@@ -163,6 +164,7 @@ impl Port {
         let mut waiter = Waiter::new(self.clock);
         let tun = self.state().queues.plain.as_ref().and_then(|plain| plain.fd().try_clone_to_owned().ok());
         let mut ready = Vec::new();
+        let mut ecn = 0;
         loop {
             let (until, wakers) = self.turn(&mut ready);
             for waker in wakers {
@@ -173,6 +175,9 @@ impl Port {
                 match leaving {
                     Leaving::Datagram(Outgoing { to, packet, mut bytes }) => {
                         shim::write(&packet, &mut bytes);
+                        if packet.ecn() as u8 != ecn && set_ecn(socket, to, packet.ecn()).is_ok() {
+                            ecn = packet.ecn() as u8;
+                        }
                         refused += socket.send_to(&bytes, to).is_err() as u64;
                     }
                     Leaving::Plain(bytes) => {
@@ -293,6 +298,12 @@ impl State {
     }
 }
 
+/// Sets the ECN field (RFC 3168) of what leaves by a socket.
+fn set_ecn(socket: &UdpSocket, to: SocketAddr, ecn: Ecn) -> std::io::Result<()> {
+    let set = if to.is_ipv4() { set_ip_tos(socket, ecn as u8) } else { set_ipv6_tclass(socket, ecn as u32) };
+    Ok(set?)
+}
+
 /// Bytes of the IP and UDP headers of a datagram to this address.
 fn headers(to: SocketAddr) -> usize {
     if to.is_ipv4() { 28 } else { 48 }
@@ -308,5 +319,5 @@ pub fn with_room(contents: &[u8]) -> Vec<u8> {
 
 /// The packet of a datagram without a tunnel.
 pub fn bare(contents: &[u8], ip_headers: usize) -> Packet {
-    shim::packet(0, Congestion::new(Format::MINIMAL), ip_headers + shim::LEN + contents.len())
+    shim::packet(0, Congestion::new(Format::MINIMAL), ip_headers, contents.len())
 }

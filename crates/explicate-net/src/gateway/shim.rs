@@ -5,16 +5,23 @@
 //!
 //! | byte | a datagram of QUIC | [`parity`](super::parity) |
 //! | --- | --- | --- |
-//! | 2-3 | 0 | 1 for P or 2 for Q, and the number of datagrams that it covers |
+//! | 2-3 | length of the contents | the same |
 //! | 4-7 | number of the tunnel | the same |
 //! | 8-11 | answered datagrams that arrived | number of the first one |
 //! | 12-15 | number of the datagram | 0 |
-//! | 16-19 | 1 if parity covers it though it is short | parity of the lengths |
+//! | 16-17 | 0 | 1 for P or 2 for Q, and the number of datagrams that it covers |
+//! | 18-19 | 1 if parity covers it though it is short | parity of the lengths |
 //!
 //! Reverse_Feedback is the sum of all Delta_Throughput that arrived in answered datagrams, modulo 2^32 (as XCP-r).
+//!
+//! Where the protocol has no congestion header, requests of QUIC's datagrams have none either: the transport header comes first, 20
+//! bytes of 0 follow it, and what is returned stands in bytes 20-23. To such datagrams the peer returns, in the same four bytes, the
+//! highest code of their ECN fields and the flags of their transport headers ([`Seen`]).
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{CONGESTION_LEN, Congestion, NEXT_TRANSPORT, Packet, SackRanges, TRANSPORT_LEN, WireError};
+use explicate_core::wire::{
+    CONGESTION_LEN, Congestion, NEXT_TRANSPORT, Packet, SackRanges, TRANSPORT_LEN, Transport, WireError, flag,
+};
 
 /// Bytes before QUIC.
 pub const LEN: usize = CONGESTION_LEN + TRANSPORT_LEN;
@@ -31,11 +38,75 @@ pub fn is_covered(packet: &Packet, contents: &[u8]) -> bool {
     contents.len() >= SHORT || packet.transport.window() != 0
 }
 
-/// A packet with the headers of a datagram.
-pub fn packet(tunnel: u32, congestion: Congestion, ip_len: usize) -> Packet {
-    let mut packet = Packet { ip_len: ip_len.min(u16::MAX as usize) as u16, congestion, ..Packet::EMPTY };
-    packet.congestion.0[0] = NEXT_TRANSPORT;
+/// What arrived in datagrams without a congestion header, until it was returned twice: one return may be lost.
+#[derive(Clone, Copy, Default)]
+pub struct Seen {
+    now: u32,
+    before: u32,
+}
+
+/// A transport header with this code and these flags, as bytes that are returned.
+fn as_returned(code: u8, flags: u8) -> u32 {
+    (flags as u32) << 8 | code as u32
+}
+
+/// The transport header of an acknowledgement with what was returned.
+pub fn returned_header(returned: u32) -> Transport {
+    let mut header = Transport::EMPTY;
+    header.set_code(returned as u8);
+    header.set_flags((returned >> 8) as u8 & flag::CONGESTED);
+    header
+}
+
+impl Seen {
+    /// The higher code, and the flags of both.
+    fn both(one: u32, other: u32) -> u32 {
+        as_returned((one as u8).max(other as u8), ((one | other) >> 8) as u8)
+    }
+    /// A datagram arrived.
+    pub fn add(&mut self, packet: &Packet) {
+        self.now = Seen::both(self.now, as_returned(packet.ecn() as u8, packet.transport.flags()));
+    }
+    /// What the next datagram returns.
+    pub fn take(&mut self) -> u32 {
+        let all = Seen::both(self.now, self.before);
+        *self = Seen { now: 0, before: self.now };
+        all
+    }
+}
+
+/// What a packet returns of those that came the other way.
+pub fn returned(packet: &Packet) -> u32 {
+    if packet.congestion.is_present() {
+        packet.congestion.reverse_feedback() as u32
+    } else {
+        packet.transport.timestamp()
+    }
+}
+
+/// Sets it.
+pub fn set_returned(packet: &mut Packet, value: u32) {
+    if packet.congestion.is_present() {
+        packet.congestion.set_reverse_feedback(value as i32);
+    } else {
+        packet.transport.set_timestamp(value);
+    }
+}
+
+/// Completes a packet with what its sender wrote: a datagram with so many bytes of IP and UDP headers, and of contents.
+pub fn complete(packet: &mut Packet, tunnel: u32, ip_headers: usize, contents: usize) {
+    packet.ip_len = (ip_headers + LEN + contents).min(u16::MAX as usize) as u16;
+    if packet.congestion.is_present() {
+        packet.congestion.0[0] = NEXT_TRANSPORT;
+    }
     packet.transport.set_flow(tunnel);
+    packet.transport.set_payload(contents.min(u16::MAX as usize) as u16);
+}
+
+/// A packet with the headers of a datagram.
+pub fn packet(tunnel: u32, congestion: Congestion, ip_headers: usize, contents: usize) -> Packet {
+    let mut packet = Packet { congestion, ..Packet::EMPTY };
+    complete(&mut packet, tunnel, ip_headers, contents);
     packet
 }
 
@@ -44,15 +115,15 @@ pub fn write(packet: &Packet, bytes: &mut [u8]) {
     let mut headers = [0; MOST_HEADERS];
     let length = datagram::write(packet, &SackRanges::NONE, &mut headers);
     bytes[..length].copy_from_slice(&headers[..length]);
+    bytes[length.min(LEN)..LEN].fill(0);
 }
 
 /// Reads the headers of a datagram; its contents follow at [`LEN`].
 pub fn read(bytes: &[u8]) -> Result<Packet, WireError> {
     let read = datagram::read(bytes)?;
-    if read.payload != LEN || !read.packet.congestion.is_present() {
-        return Err(WireError::Length);
-    }
-    Ok(read.packet)
+    let headed = read.packet.congestion.is_present() && read.payload == LEN;
+    let plain = read.packet.transport.payload() > 0 && read.payload == TRANSPORT_LEN && bytes.len() >= LEN;
+    if headed || plain { Ok(read.packet) } else { Err(WireError::Length) }
 }
 
 /// Adds the feedback of a packet that routers have answered to a sum, modulo 2^32.
@@ -73,7 +144,7 @@ mod tests {
     fn feedback_counts_where_a_router_has_answered() {
         let mut sum = 0;
         let mut of = |delta: i32, answered: bool| {
-            let mut packet = packet(1, Congestion::new(Format::STANDARD), 1500);
+            let mut packet = packet(1, Congestion::new(Format::STANDARD), 28, 1400);
             packet.congestion.set_delta_throughput(delta);
             if answered {
                 packet.set_mark(packet.mark().after(explicate_core::units::Time::ZERO));
@@ -85,15 +156,35 @@ mod tests {
     }
 
     #[test]
+    fn a_protocol_without_a_congestion_header_has_its_code_and_flag_returned_twice() {
+        let mut sent = Packet::EMPTY;
+        sent.transport.set_flags(flag::CAPABLE);
+        complete(&mut sent, 77, 28, 1400);
+        set_returned(&mut sent, 0x1234);
+        let mut bytes = vec![9; LEN + 3];
+        write(&sent, &mut bytes);
+        let mut back = read(&bytes).unwrap();
+        assert_eq!((back.transport, returned(&back), back.congestion.is_present()), (sent.transport, 0x1234, false));
+        let mut seen = Seen::default();
+        (back.tos, back.transport.0[0]) = (2, flag::CAPABLE | flag::CONGESTED);
+        seen.add(&back);
+        (back.tos, back.transport.0[0]) = (1, flag::CAPABLE);
+        seen.add(&back);
+        let headers = [0; 3].map(|_| returned_header(seen.take()));
+        let read = headers.map(|header| (header.code(), header.flags()));
+        assert_eq!(read, [(2, flag::CONGESTED), (2, flag::CONGESTED), (0, 0)]);
+    }
+
+    #[test]
     fn headers_come_back_and_nonsense_is_refused() {
-        let mut sent = packet(77, Congestion::new(Format::STANDARD), 1500);
+        let mut sent = packet(77, Congestion::new(Format::STANDARD), 28, 1400);
         sent.transport.set_packet_number(9);
         let mut bytes = vec![0; LEN + 3];
         write(&sent, &mut bytes);
         let back = read(&bytes).unwrap();
         assert_eq!((back.transport.flow(), back.transport.packet_number()), (77, 9));
         assert!(read(&bytes[..LEN - 1]).is_err());
-        assert!(read(&bytes[CONGESTION_LEN..]).is_err(), "no congestion header");
+        assert!(read(&bytes[CONGESTION_LEN..]).is_err(), "shorter than the headers");
         for i in 0..bytes.len() {
             for value in [0, 1, 0x7f, 0xff] {
                 let mut damaged = bytes.clone();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
+use explicate_core::wire::Packet;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
@@ -82,10 +83,11 @@ impl Socket {
         let tunnel = self.tunnels.get(meta.addr);
         let (mut at, mut end) = (0, 0);
         let stride = meta.stride.max(1);
+        let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
         while at < meta.len {
             let length = stride.min(meta.len - at);
             let datagram = &buffer[at..at + length];
-            let keep = match shim::read(datagram) {
+            let keep = match shim::read(datagram).map(|packet| Packet { tos: ecn, ..packet }) {
                 Err(_) => {
                     self.tunnels.malformed.fetch_add(1, Ordering::Relaxed);
                     false

@@ -38,6 +38,9 @@ struct State {
     sum: u32,
     /// Datagrams that routers have answered, modulo 2^32.
     answered: u32,
+    /// The peer's requests have no congestion header, and what was seen in them.
+    plain: bool,
+    seen: shim::Seen,
     repair: Repair,
     /// Number of the peer's tunnel.
     peer: u32,
@@ -76,10 +79,12 @@ impl Tunnel {
     /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`Law::header`].
     pub fn leave(&self, contents: &[u8], ip_headers: usize, spare: f64, parity: bool) -> (Packet, Option<[Parity; 2]>) {
         let short = contents.len() < shim::SHORT;
-        let congestion = if short { Congestion::new(Format::MINIMAL) } else { self.law.lock().header(spare) };
+        let asks = (!short).then(|| self.law.lock().header(spare));
+        let mut packet = asks.unwrap_or(Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY });
+        shim::complete(&mut packet, self.number, ip_headers, contents.len());
         let mut state = self.state();
-        let mut packet = shim::packet(self.number, congestion, ip_headers + shim::LEN + contents.len());
-        packet.congestion.set_reverse_feedback(state.sum as i32);
+        let returned = if state.plain { state.seen.take() } else { state.sum };
+        shim::set_returned(&mut packet, returned);
         packet.transport.set_packet_number(state.next);
         packet.transport.set_segment(state.answered);
         if short && !self.take_cover() {
@@ -102,7 +107,7 @@ impl Tunnel {
     }
     /// A datagram arrived: whether QUIC is to have it, and those that it repairs.
     pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Vec<Vec<u8>>) {
-        let returned = packet.congestion.reverse_feedback() as u32;
+        let returned = shim::returned(packet);
         let mut state = self.state();
         if state.peer != packet.transport.flow() {
             // The peer has started anew: its sums, and its blocks, begin elsewhere.
@@ -119,6 +124,10 @@ impl Tunnel {
         drop(law);
         state.answered = state.answered.wrapping_add(packet.mark().is_set() as u32);
         shim::add_feedback(&mut state.sum, packet);
+        if !packet.congestion.is_present() {
+            state.plain = true;
+            state.seen.add(packet);
+        }
         if shim::is_covered(packet, contents) {
             state.repair.keep(packet.transport.packet_number(), contents);
         }
@@ -164,7 +173,7 @@ mod tests {
     fn sums_of_a_peer_that_started_anew_are_no_feedback() {
         let tunnel = tunnel();
         let arrive = |number: u32, sum: i32| {
-            let mut packet = shim::packet(number, Congestion::new(Format::MINIMAL), 1500);
+            let mut packet = shim::packet(number, Congestion::new(Format::MINIMAL), 28, 1400);
             packet.congestion.set_reverse_feedback(sum);
             tunnel.arrive(&packet, &[0; 1400]);
             tunnel.law.lock().waiting_feedback()
