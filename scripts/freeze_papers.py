@@ -31,10 +31,11 @@ HEAD = "# What was changed after the judges were frozen; `scripts/freeze_papers.
 def words() -> dict[str, str]:
     """Return the verdicts on record by claim, and those of an experiment or a paper together.
 
-    They are those of the whole runs, or of the quick ones where no whole runs are on record.
+    They are those of the whole runs, or of the quick ones where no whole runs are on record, enlarged ones first.
     """
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    verdicts = record["all"] or record["quick"]
+    effort = "all" if record["all"] else "quick"
+    verdicts = record[effort] | record.get(f"{effort}, enlarged", {})
     claims = {claim: word for words in verdicts.values() for claim, word in words.items()}
     letters = {claim[0] for claim in claims}
     return (

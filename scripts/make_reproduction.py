@@ -1,7 +1,8 @@
 """Make docs/reproduction.md from what `explicate reproduce all --controls --enlarge -o DIR` leaves in DIR.
 
 That is DIR/verdicts.json and DIR/controls.json; the multiverse stands in tests/multiverse.json. Verdicts and controls
-also go on record in tests/papers.json: a test asks whether those of `--quick` and of `all` agree.
+are also recorded in tests/papers.json; a test checks that those of `--quick` and of `all` agree. Verdicts of enlarged
+experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement.
 """
 
 from __future__ import annotations
@@ -259,9 +260,11 @@ def main() -> None:
     controls: Controls = json.loads(kept.read_text(encoding="utf-8")).get(effort, {}) if kept.is_file() else {}
     DOCUMENT.write_text(page(rows, controls, multiverse.load(UNIVERSES)), encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    record[effort] = {}
+    plain, enlarged = record[effort], {}
     for row in rows:
-        record[effort].setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
+        kept = enlarged if row["enlarged"] else plain
+        kept.setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
+    record[f"{effort}, enlarged"] = enlarged
     record["controls"][effort] = controls
     RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
