@@ -164,7 +164,7 @@ impl Lanes {
     /// The port as a lane's controller and discipline see it.
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
-        // While packets wait for a shared line, the line is busy, perhaps with a packet of the other port.
+        // While packets wait for a shared line, the line is busy, possibly with a packet of the other port.
         let busy = self.serving.is_some() || self.waiting.packets > 0;
         let Backlog { bytes: backlog_bytes, packets: backlog_packets } = lane.backlog;
         PortView { capacity: capacity * lane.counts_on, backlog_bytes, backlog_packets, busy }
