@@ -1,15 +1,15 @@
-//! XCP as the SIGCOMM 2002 paper has it: windows, not rates.
+//! XCP as in the SIGCOMM 2002 paper: windows, not rates.
 //!
 //! Source: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002 \[XCP02\].
 //!
-//! The idea is that of `xcp.rs`, which follows the later draft. Here a packet carries the window and the round-trip time,
-//! and routers write by how many bytes the window shall change. To spread a change of the aggregate over flows a router
-//! divides by the window for every packet; the draft has senders do that once and carry the quotient, X = rtt s / cwnd.
-//! Both forms say the same, so the law is that of the draft's router with X computed here:
+//! The idea is that of `xcp.rs`, which follows the later draft. Here a packet carries the window and the round-trip
+//! time, and routers write by how many bytes the window shall change. To spread a change of the aggregate over flows
+//! a router divides by the window for every packet; in the draft, senders divide once and carry the quotient, X = rtt
+//! s / cwnd. Both forms are equivalent, so the controller is that of the draft's router with X computed here:
 //!
 //! | symbol | here | unit | source |
 //! | --- | --- | --- | --- |
-//! | H_cwnd, H_rtt, H_feedback | words of a header of format 3 | bytes, 2^-28 s, bytes | XCP02 section 3.1 |
+//! | H_cwnd, H_rtt, H_feedback | fields of a header of format 3 | bytes, 2^-28 s, bytes | XCP02 section 3.1 |
 //! | s rtt / cwnd | `x` | s | equation 5 |
 //! | p_i = xi_p rtt^2 s / cwnd | `cp x`, times rtt | bytes | equation 5 |
 //! | n_i = xi_n rtt s | `cn s`, times rtt | bytes | equation 7 |
@@ -20,11 +20,13 @@
 //! | residues | `res_pos`, `res_neg`, rule `paper` | bytes/s | appendix A |
 //!
 //! Deviations:
-//! 1. The paper fixes no bits. H_rtt is as fine as the draft's, H_cwnd and H_feedback count whole bytes; feedback is rounded
-//!    to the nearest one.
-//! 2. The control interval has the bounds and the first value of the draft's, timers are jittered (`xcp.rs`, deviation 1).
+//! 1. The paper defines no encoding. H_rtt has the draft's resolution, H_cwnd and H_feedback count whole bytes;
+//!    feedback is rounded to the nearest one.
+//! 2. The bounds and the first value of the control interval are the draft's; timers are jittered (`xcp.rs`,
+//!    deviation 1).
 //! 3. "React like TCP" on losses is `on_loss` and `on_timeout` of `xcp.rs`.
-//! 4. A packet is offered at most what is left in either pool (`xcp.rs`, deviation 6); appendix A empties a pool afterwards.
+//! 4. A packet is offered at most what remains in either pool (`xcp.rs`, deviation 6); appendix A empties a pool
+//!    afterwards.
 
 use alloc::boxed::Box;
 use core::fmt;
