@@ -7,12 +7,13 @@
 //!
 //! | `pools` | from the positive pool | from the negative pool |
 //! | --- | --- | --- |
-//! | `draft`, D03 3.4 | request + what is taken from the negative one | neg + (offer - request), at most all of it |
+//! | `draft`, D03 3.4 | request + the share of the negative pool | neg + (offer - request), at most all of it |
 //! | `paper`, XCP02 appendix A, request > 0 | request | offer - request |
 //! | `paper`, request <= 0 | nothing | -request, and the offer if that is positive |
 //!
-//! What a packet is offered is bounded by what is left in either pool: pos <= residue_pos, neg <= residue_neg (`xcp.rs`,
-//! deviation 6). An interval hands out no more than its pools held at its beginning and what packets gave back.
+//! The offer to a packet is bounded by the remainder of either pool: pos <= residue_pos, neg <= residue_neg
+//! (`xcp.rs`, deviation 6). An interval hands out at most the initial contents of its pools and what packets return
+//! to them.
 //!
 //! A target queue (`target_queue`, paper D section 7.2, there called XCPQ) replaces the persistent queue Q of the
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
@@ -38,17 +39,17 @@ choices! {
 }
 
 parameters! {
-    /// What a scenario can set of a controller of the family.
+    /// Router parameters of the XCP family.
     pub(crate) struct Params {
         /// Share of the spare bandwidth handed out per interval.
         alpha: Number = 0.4, "XCP02 3.5";
         /// Share of the persistent queue drained per interval.
         beta: Number = 0.226, "XCP02 3.5";
-        /// Share of the traffic that is shuffled per interval.
+        /// Share of the traffic that is redistributed per interval.
         gamma: Fraction = 0.1, in 0.0..=1.0, "XCP02 3.5.2";
-        /// Least control interval; at least the link's delay is D03's advice.
+        /// Least control interval; D03 recommends at least the link's delay.
         min_interval: Seconds = 0.005, in 1e-4..=10.0, "D03 3.4";
-        /// An RTT counts at most this much.
+        /// Upper bound of an RTT.
         max_interval: Seconds = 1.0, in 1e-3..=100.0, "D03 3.4";
         /// Least period of the queue estimate.
         allowed_queue: Seconds = 0.002, in 1e-5..=1.0, "D03 3.4";
@@ -58,7 +59,7 @@ parameters! {
         idle_rtt: IdleRtt = IdleRtt::Last, "ns-2.35, xcpq";
         /// Share drawn from the pools by a packet that requests less than offered.
         pools: Pools = Pools::Draft, "D03 3.4; XCP02 appendix A";
-        /// Persistent queue that the efficiency controller aims at.
+        /// Target of the persistent queue.
         target_queue: Bytes = 0.0, in 0.0..=1e9, "paper D section 7.2, gamma";
         /// Weight of the newest sample in the mean of the persistent queue; paper D takes 0.1.
         queue_weight: Fraction = 1.0, in 1e-3..=1.0, "paper D section 7.2, 1 - beta";
