@@ -155,10 +155,19 @@ pub struct Lab {
 /// `explicated send`.
 #[derive(Args, Debug)]
 pub struct Send {
-    /// The receiver: a name or IPv4 address, `host` or `host:port`
+    /// The receiver: a name or an address, `host`, `host:port` or `[IPv6]:port`
     pub peer: String,
-    /// File to send (default: filler data)
-    pub file: Option<PathBuf>,
+    /// Files to send (default: filler data); folders and several files by `--transport quic`
+    pub files: Vec<PathBuf>,
+    /// How packets travel: `plain` (UDP, not encrypted, IPv4) or `quic` (encrypted, between paired ends)
+    #[arg(long, value_enum, default_value_t = Transport::Plain)]
+    pub transport: Transport,
+    /// The line that `recv` prints: pairs this end with it, once (implies `--transport quic`)
+    #[arg(long, value_name = "LINE")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Preset, protocol, or law/recovery; `explicated advise` recommends one for a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
@@ -175,7 +184,7 @@ pub struct Send {
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
     /// Bytes of payload to send in each flow, instead of a duration
-    #[arg(short = 'n', long, value_name = "BYTES", conflicts_with = "file")]
+    #[arg(short = 'n', long, value_name = "BYTES", conflicts_with = "files")]
     pub bytes: Option<u64>,
     /// Seconds between lines of progress; 0 is none
     #[arg(short, long, default_value_t = 1.0, value_parser = seconds)]
@@ -203,6 +212,33 @@ pub struct Send {
     pub air_loss: Option<f64>,
 }
 
+impl Send {
+    /// Whether it goes by QUIC.
+    pub fn is_quic(&self) -> bool {
+        self.transport == Transport::Quic || self.pair.is_some()
+    }
+    /// The one file of the plain transport.
+    pub fn file(&self) -> Option<&std::path::Path> {
+        self.files.first().map(PathBuf::as_path)
+    }
+}
+
+impl Recv {
+    /// Whether it receives by QUIC.
+    pub fn is_quic(&self) -> bool {
+        self.transport == Transport::Quic || self.pair
+    }
+}
+
+/// How packets travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Transport {
+    /// UDP with the headers of the core, not encrypted.
+    Plain,
+    /// QUIC between paired ends.
+    Quic,
+}
+
 /// Whether explicit flows behave as TCP while no router gives feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Guard {
@@ -217,7 +253,16 @@ pub enum Guard {
 pub struct Recv {
     /// The address to listen at
     #[arg(short, long, default_value = "0.0.0.0:49407")]
-    pub bind: std::net::SocketAddrV4,
+    pub bind: std::net::SocketAddr,
+    /// How packets travel: `plain` (UDP, not encrypted, IPv4) or `quic` (encrypted, between paired ends)
+    #[arg(long, value_enum, default_value_t = Transport::Plain)]
+    pub transport: Transport,
+    /// Print the line that pairs a sender, once; it is printed anyway while no sender is paired (implies `--transport quic`)
+    #[arg(long, conflicts_with_all = ["key", "open"])]
+    pub pair: bool,
+    /// Folder of this end's key and of the senders that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Accept only senders with this key, made by `explicated keygen`
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,

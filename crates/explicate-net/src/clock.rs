@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use explicate_core::units::Time;
 
@@ -29,6 +30,10 @@ impl Clock {
     /// The current time.
     pub fn now(&self) -> Time {
         Time(sys::monotonic().saturating_sub(self.epoch))
+    }
+    /// How long ago its epoch was.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.now().0)
     }
     /// Sleeps until its epoch, or until a signal arrives.
     pub fn wait_for_start(&self) {

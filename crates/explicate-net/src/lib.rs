@@ -13,6 +13,7 @@ pub mod clock;
 pub mod commands;
 pub mod endpoint;
 pub mod error;
+pub mod files;
 pub mod forward;
 pub mod gateway;
 pub mod histogram;

@@ -16,7 +16,7 @@
 //!
 //! Deviations:
 //! 1. Fewer pairs make an estimate, so that a control loop can follow; the receiver's `result_weight` averages over
-//! more.
+//!    more.
 
 use alloc::boxed::Box;
 

@@ -17,6 +17,8 @@ mod lab;
 mod path;
 mod probe;
 mod progress;
+mod quic_recv;
+mod quic_send;
 mod recv;
 mod report;
 mod say;

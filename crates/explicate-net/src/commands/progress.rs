@@ -26,10 +26,14 @@ pub(super) struct Progress {
 impl Progress {
     /// For this file, if standard error is a terminal.
     pub(super) fn of(file: Option<&Path>, json: bool) -> Option<Progress> {
-        let path = file.filter(|_| !json && stderr().is_terminal())?;
+        let path = file?;
         let name = path.file_name()?.to_string_lossy().replace(char::is_control, "?");
-        let size = path.metadata().ok()?.len();
-        Some(Progress { name, size, due: EVERY, before: None, alone: stdout().is_terminal() })
+        Progress::new(name, path.metadata().ok()?.len(), json)
+    }
+    /// For so many bytes, likewise.
+    pub(super) fn new(name: String, size: u64, json: bool) -> Option<Progress> {
+        let line = !json && stderr().is_terminal();
+        line.then(|| Progress { name, size, due: EVERY, before: None, alone: stdout().is_terminal() })
     }
     /// When the next line is due.
     pub(super) fn due(&self) -> Time {
@@ -37,16 +41,20 @@ impl Progress {
     }
     /// Writes the line if it is due.
     pub(super) fn update(&mut self, now: Time, flow: &Sending) {
+        let Some(had) = flow.have else { return };
+        let sent = flow.flow.acked() as u64 * flow.flow.payload() as u64;
+        let done = if flow.standing == Standing::Asking { None } else { Some(had + sent) };
+        self.show(now, done);
+    }
+    /// Writes the line for this many bytes if it is due; without a number the other end checks them.
+    pub(super) fn show(&mut self, now: Time, done: Option<u64>) {
         if self.due > now {
             return;
         }
         self.due = now + EVERY;
-        let Some(had) = flow.have else { return };
-        let sent = flow.flow.acked() as u64 * flow.flow.payload() as u64;
-        let line = if flow.standing == Standing::Asking {
-            format!("{}: 100 %, the other end verifies it", self.name)
-        } else {
-            self.line(now, (had + sent).min(self.size))
+        let line = match done {
+            None => format!("{}: 100 %, the other end verifies it", self.name),
+            Some(done) => self.line(now, done.min(self.size)),
         };
         let _ = write!(stderr(), "\r{line}\x1b[K");
     }

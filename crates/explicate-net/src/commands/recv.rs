@@ -1,5 +1,6 @@
 //! `explicated recv`.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ use crate::metrics::Metrics;
 use crate::sys;
 
 pub(super) fn run(args: &Recv) -> Result<()> {
+    if args.is_quic() {
+        return super::quic_recv::run(args);
+    }
+    let SocketAddr::V4(bind) = args.bind else {
+        return Err(Error::Input(format!("--bind {}: IPv6 needs --transport quic", args.bind)));
+    };
     if let Some(folder) = &args.to {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
     }
@@ -34,7 +41,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         admission: admission(args)?,
         ..Limits::default()
     };
-    let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
+    let mut endpoint = Endpoint::open(bind, Some(limits), Clock::start())?;
     let (metrics, mut tally) = (args.metrics.map(Metrics::serve).transpose()?, Tally::default());
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     // Opened without privileges, to see whether the folder is writable.
@@ -140,12 +147,12 @@ fn admission(args: &Recv) -> Result<Admission> {
 }
 
 /// Settings for received files.
-fn files(args: &Recv, folder: &Path) -> Settings {
+pub(super) fn files(args: &Recv, folder: &Path) -> Settings {
     let keep_parts = Duration::from_secs_f64(args.keep_parts);
     Settings { replace: args.replace, quota: args.quota, keep_parts, ..Settings::new(folder) }
 }
 
-fn report(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
+pub(super) fn report(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
     if args.json { say(event) } else { say(line()) }
 }
 
@@ -158,20 +165,22 @@ fn report_answers(args: &Recv, key: receiving::Key, answers: Answers) -> Result<
     })
 }
 
+/// What a verdict means to the receiver's user.
+pub(super) fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "whole and the same",
+        Verdict::Differs => "not the same: its SHA-256 is another; removed",
+        Verdict::NotWritten => "could not be written; removed",
+        Verdict::Full => "could not be written, because the disk is full; removed",
+        Verdict::NameExists => "whole, but meanwhile there is another file of this name; kept as a part",
+        Verdict::Missing | Verdict::Checking => "not all arrived; what did is kept as a part",
+    }
+}
+
 fn report_end(args: &Recv, ended: &Ended) -> Result<()> {
     let (file, verdict) = match &ended.file {
         None => (None, "nothing to keep"),
-        Some((path, verdict)) => (
-            Some(path.display().to_string()),
-            match verdict {
-                Some(Verdict::Same) => "whole and the same",
-                Some(Verdict::Differs) => "not the same: its SHA-256 is another; removed",
-                Some(Verdict::NotWritten) => "could not be written; removed",
-                Some(Verdict::Full) => "could not be written, because the disk is full; removed",
-                Some(Verdict::NameExists) => "whole, but meanwhile there is another file of this name; kept as a part",
-                Some(Verdict::Missing | Verdict::Checking) | None => "not all arrived; what did is kept as a part",
-            },
-        ),
+        Some((path, verdict)) => (Some(path.display().to_string()), meaning(verdict.unwrap_or(Verdict::Missing))),
     };
     let seconds = ended.lasted.as_secs_f64();
     let event = json!({

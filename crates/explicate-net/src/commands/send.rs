@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::path::Path;
 
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
@@ -18,7 +19,7 @@ use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
 use super::guard::{self, Laws};
-use super::path::{LOOK, Path};
+use super::path::{self, LOOK};
 use super::progress::Progress;
 use super::report::{Done, Intervals, end};
 use super::say::{complain, say};
@@ -63,6 +64,12 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 }
 
 pub(super) fn run(args: &Send) -> Result<()> {
+    if args.is_quic() {
+        return super::quic_send::run(args);
+    }
+    if args.files.len() > 1 || args.file().is_some_and(Path::is_dir) {
+        return Err(Error::Input("folders and several files need --transport quic".to_string()));
+    }
     let peer = peer(&args.peer)?;
     let mut group = words::flow(&args.protocol, args.packet.as_deref().unwrap_or(PACKET), &args.params)?;
     guard::set(args, &mut group);
@@ -72,10 +79,10 @@ pub(super) fn run(args: &Send) -> Result<()> {
     }
     fit(args, &mut group, kernel_mtu(peer)?);
     recover_soon(&mut group, &args.params);
-    if args.file.is_some() && args.flows > 1 {
+    if args.file().is_some() && args.flows > 1 {
         return Err(Error::Input("a file goes in one flow".to_string()));
     }
-    if !group.resolved.recovery.reliable() && args.file.is_some() {
+    if !group.resolved.recovery.reliable() && args.file().is_some() {
         return Err(Error::Input(format!("`{}` sends nothing twice, so a file would have holes", args.protocol)));
     }
     // Before privileges are dropped: it may belong to root.
@@ -100,10 +107,10 @@ pub(super) fn run(args: &Send) -> Result<()> {
         let id = base.wrapping_add(i);
         endpoint.sending.insert(id, sending(&to, &group, id, supply(args)?, None)?);
     }
-    let mut path = Path::new(peer, to.key.clone(), group.packet);
+    let mut path = path::Path::new(peer, to.key.clone(), group.packet);
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
-    let mut progress = Progress::of(args.file.as_deref(), args.json);
+    let mut progress = Progress::of(args.file(), args.json);
     let mut laws = Laws::new(&group);
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
@@ -189,7 +196,7 @@ struct Far<'a> {
 
 /// What is sent.
 fn supply(args: &Send) -> Result<Supply> {
-    let Some(path) = &args.file else { return Ok(Supply::Filler) };
+    let Some(path) = args.file() else { return Ok(Supply::Filler) };
     Supply::open(path).or_fail(|| format!("read {}", path.display()))
 }
 
@@ -208,7 +215,7 @@ fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option
     };
     let (content, source) = match (&supply, args.bytes) {
         (Supply::File { size, digest, mode, modified, .. }, _) => {
-            let path = args.file.as_deref().unwrap_or(std::path::Path::new("file"));
+            let path = args.file().unwrap_or(Path::new("file"));
             let most = (u32::MAX as u64 - 1) * (group.packet as u64 / 2);
             if *size > most {
                 return Err(Error::Input(format!("{} is longer than a flow can be", path.display())));
@@ -278,7 +285,7 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
         if let Some(why) = &problem {
             report["error"] = json!(why);
         }
-        if args.file.is_some() {
+        if args.file().is_some() {
             report["end"]["held_before"] = json!(endpoint.sending.values().filter_map(|flow| flow.have).sum::<u64>());
         }
         say(report)?;

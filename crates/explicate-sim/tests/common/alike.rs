@@ -32,7 +32,6 @@ pub(crate) fn unlike(goodputs: &[Vec<f64>]) -> Option<String> {
     let worst = worst.max_by(|a, b| (a.0 - all).abs().total_cmp(&(b.0 - all).abs()));
     let listed: Vec<String> = means.iter().map(|m| format!("{:.3}", m / 1e6)).collect();
     let listed = listed.join(", ");
-    println!("mean {:.3} Mbit/s: {listed}", all / 1e6);
     worst.map(|(own, error)| {
         format!(
             "{:.3} Mbit/s with a standard error of {:.3}, the mean of all is {:.3}: {listed}",

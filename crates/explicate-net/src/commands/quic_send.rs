@@ -1,0 +1,304 @@
+//! `explicated send --transport quic`.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use explicate_core::guard::AIR_LOSS;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::UDP_PORT;
+use quinn::Endpoint;
+use serde_json::{Value, json};
+
+use super::progress::Progress;
+use super::say::{complain, say};
+use crate::cli::{Guard, Send};
+use crate::clock::Clock;
+use crate::error::{Context, Error, Result};
+use crate::files::pairing::{Invitation, State};
+use crate::files::sending::{Content, Counters, Failure, Sending};
+use crate::files::socket::{self, Close, TURN};
+use crate::files::tree;
+use crate::gateway::config::Limits;
+use crate::gateway::identity::{Identity, PublicKey};
+use crate::gateway::law::Laws;
+use crate::gateway::transport::Transport;
+use crate::sys;
+
+/// Bytes that are sent and not acknowledged, at first ([`Sending::fit_window`]).
+const WINDOW: u32 = 1 << 20;
+/// Between two attempts to go on.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The address of `host`, `host:port`, or an IPv6 address, with or without brackets.
+fn resolve(text: &str) -> Result<SocketAddr> {
+    let failed = |why: &dyn std::fmt::Display| Error::Failed(format!("cannot find `{text}`: {why}"));
+    if let Ok(address) = text.trim_matches(['[', ']']).parse::<Ipv6Addr>() {
+        return Ok((address, UDP_PORT).into());
+    }
+    let found = if text.contains(':') { text.to_socket_addrs() } else { (text, UDP_PORT).to_socket_addrs() };
+    let first = found.map_err(|why| failed(&why))?.next();
+    first.filter(|address| address.port() != 0).ok_or_else(|| failed(&"it has no address"))
+}
+
+pub(super) fn run(args: &Send) -> Result<()> {
+    if args.key.is_some() || args.guard == Guard::Off || args.series.is_some() || !args.params.is_empty() {
+        let message = "--key, --guard off, --series and --param belong to --transport plain";
+        return Err(Error::Input(message.to_string()));
+    }
+    let law = socket::laws(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, law))
+}
+
+async fn transfer(args: &Send, law: Laws) -> Result<()> {
+    let address = resolve(&args.peer)?;
+    let state = State::open(args.state.as_deref())?;
+    let identity = state.identity()?;
+    let invitation = args.pair.as_deref().map(Invitation::parse).transpose()?;
+    let known = match &invitation {
+        Some(invitation) => Some(invitation.key),
+        None => state.receiver(&args.peer)?,
+    };
+    let Some(key) = known else {
+        let message = "this end is not paired with it: run `explicated recv --transport quic --pair` there, and pass its line by --pair";
+        return Err(Error::Input(format!("{}: {message}", args.peer)));
+    };
+    let content = content(args)?;
+    let bind: SocketAddr =
+        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
+    let (endpoint, transport) = socket::open(bind, &identity, law, Rate::mbps(args.interface_mbps), limits)?;
+    sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
+    let ends = (&endpoint, &transport, &identity);
+    let mut run = Run::new(args, &content);
+    let outcome = run.complete(ends, (address, key), (&state, invitation.as_ref()), content).await;
+    let close = if outcome.is_ok() { Close::Done } else { Close::Stopped };
+    socket::close(&endpoint, close).await;
+    run.finish(outcome)
+}
+
+/// What is to be sent.
+fn content(args: &Send) -> Result<Content> {
+    if args.files.is_empty() {
+        return Ok(Content::Filler(args.flows, args.bytes, Duration::from_secs_f64(args.time)));
+    }
+    if args.flows > 1 {
+        return Err(Error::Input("--flows is for filler data".to_string()));
+    }
+    let (items, left_out) = tree::list(&args.files)?;
+    for path in left_out {
+        complain(format!("warning: {}: a link or special file, which is not sent", path.display()));
+    }
+    Ok(Content::Items(items))
+}
+
+/// A transfer, and what is reported of it.
+struct Run<'a> {
+    args: &'a Send,
+    begun: Clock,
+    counters: Arc<Counters>,
+    progress: Option<Progress>,
+    total: u64,
+    /// Whether TCP's law moves or limits the window, as last reported.
+    law: Option<&'static str>,
+    laws: Vec<Value>,
+    intervals: Vec<Value>,
+    /// Seconds, bytes written and packets lost at the last interval.
+    before: (f64, u64, u64),
+    lost: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(args: &'a Send, content: &Content) -> Run<'a> {
+        let (total, name) = match content {
+            Content::Items(items) => {
+                (items.iter().map(|item| item.size).sum(), items.first().map(|item| item.name.clone()))
+            }
+            Content::Filler(..) => (0, None),
+        };
+        let progress = name.and_then(|name| Progress::new(name, total, args.json));
+        let (counters, law, laws, intervals, before) = Default::default();
+        Run { args, begun: Clock::start(), counters, progress, total, law, laws, intervals, before, lost: 0 }
+    }
+
+    /// Connects and sends; goes on by another connection after one was lost, until the patience ends.
+    async fn complete(
+        &mut self,
+        ends: (&Endpoint, &Transport, &Identity),
+        to: (SocketAddr, PublicKey),
+        (state, mut invitation): (&State, Option<&Invitation>),
+        mut content: Content,
+    ) -> std::result::Result<(), String> {
+        let patience = Duration::from_secs_f64(self.args.patience);
+        let mut moved = (Clock::start(), 0);
+        loop {
+            let outcome = self.once(ends, to, (state, &mut invitation), &mut content).await;
+            let why = match outcome {
+                Err(Failure::Lost(why)) => why,
+                other => {
+                    return other.map_err(|failure| match failure {
+                        Failure::Lost(why) | Failure::Busy(why) | Failure::Final(why) => why,
+                    });
+                }
+            };
+            let received = self.counters.written.load(Ordering::Relaxed);
+            if received > moved.1 {
+                moved = (Clock::start(), received);
+            }
+            if moved.0.elapsed() > patience || sys::stopped() || matches!(content, Content::Filler(..)) {
+                return Err(why);
+            }
+            complain(format!("{why}; trying again"));
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    async fn once(
+        &mut self,
+        ends: (&Endpoint, &Transport, &Identity),
+        (address, key): (SocketAddr, PublicKey),
+        (state, invitation): (&State, &mut Option<&Invitation>),
+        content: &mut Content,
+    ) -> std::result::Result<(), Failure> {
+        let connecting = Sending::connect(ends, (address, &self.args.peer), key, self.counters.clone());
+        let patience = Duration::from_secs_f64(self.args.patience);
+        let sending = tokio::select! {
+            connected = connecting => Arc::new(connected?),
+            () = tokio::time::sleep(patience) => {
+                return Err(Failure::Final(format!("{} does not answer", self.args.peer)));
+            }
+            () = stop() => return Err(Failure::Final("interrupted".to_string())),
+        };
+        if let Some(invitation) = invitation.take() {
+            sending.pair(invitation).await?;
+            state.add_receiver(&self.args.peer, key).map_err(|e| Failure::Final(e.to_string()))?;
+        }
+        let work = sending.send(content);
+        tokio::pin!(work);
+        let mut heard = (Clock::start(), 0);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut work => break outcome,
+                () = tokio::time::sleep(TURN) => {}
+            }
+            if let Err(e) = self.look(&sending) {
+                break Err(Failure::Final(e.to_string()));
+            }
+            let arrived = sending.connection.stats().udp_rx.datagrams;
+            if arrived != heard.1 {
+                heard = (Clock::start(), arrived);
+            }
+            if sys::stopped() {
+                break Err(Failure::Final("interrupted".to_string()));
+            }
+            if heard.0.elapsed() > patience {
+                break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
+            }
+        };
+        self.lost += sending.connection.stats().path.lost_packets;
+        sending.close(if outcome.is_ok() { Close::Done } else { Close::Stopped });
+        outcome
+    }
+
+    /// Reports what is due.
+    fn look(&mut self, sending: &Sending) -> Result<()> {
+        sending.fit_window();
+        let now = self.begun.elapsed().as_secs_f64();
+        let written = self.counters.written.load(Ordering::Relaxed);
+        if let Some(progress) = &mut self.progress {
+            let done = self.counters.held.load(Ordering::Relaxed) + written;
+            progress.show(Time::from_secs_f64(now), (done < self.total).then_some(done));
+        }
+        self.look_at_law(now, sending)?;
+        if self.args.interval > 0.0 && now >= self.before.0 + self.args.interval {
+            self.end_interval(now, Some(sending))?;
+        }
+        Ok(())
+    }
+
+    fn look_at_law(&mut self, now: f64, sending: &Sending) -> Result<()> {
+        let law = sending.tunnel.law.lock();
+        if law.round_trip() == Time::ZERO {
+            return Ok(());
+        }
+        let (word, sentence) = match (law.is_unanswered(), law.is_limited()) {
+            (true, _) => ("tcp", "no router on the way answers: sending as TCP"),
+            (false, true) => ("limited", "the path is congested where no router answers: within TCP's window"),
+            (false, false) => ("own", "sending by the protocol's own law"),
+        };
+        drop(law);
+        if self.law.replace(word) == Some(word) {
+            return Ok(());
+        }
+        self.laws.push(json!({ "seconds": now, "law": word, "told": sentence }));
+        if self.args.json { Ok(()) } else { say(format!("{now:6.2} s  {sentence}")) }
+    }
+
+    fn end_interval(&mut self, now: f64, sending: Option<&Sending>) -> Result<()> {
+        let stats = sending.map(|sending| sending.connection.stats().path);
+        let (written, lost) =
+            (self.counters.written.load(Ordering::Relaxed), stats.map_or(self.before.2, |s| s.lost_packets));
+        let (from, bytes, resent) = (self.before.0, written - self.before.1, lost.saturating_sub(self.before.2));
+        let rate = 8.0 * bytes as f64 / (now - from).max(1e-9);
+        let rtt = stats.map_or(0.0, |stats| stats.rtt.as_secs_f64());
+        let sum = json!({
+            "start": from, "end": now, "seconds": now - from, "bytes": bytes, "bits_per_second": rate,
+            "retransmits": resent, "omitted": false, "sender": true,
+        });
+        self.intervals.push(json!({ "sum": sum }));
+        self.before = (now, written, lost);
+        if self.args.json || self.progress.as_ref().is_some_and(|progress| progress.alone) {
+            return Ok(());
+        }
+        let (rate, rtt) = (rate / 1e6, 1e3 * rtt);
+        say(format!("{from:6.2}-{now:6.2} s  {rate:9.3} Mbit/s  {resent:6} packets resent  round trip {rtt:7.3} ms"))
+    }
+
+    fn finish(mut self, outcome: std::result::Result<(), String>) -> Result<()> {
+        let now = self.begun.elapsed().as_secs_f64();
+        self.progress = None;
+        self.end_interval(now, None)?;
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = self.counters.clone();
+        let (written, received, held) = (count(&counters.written), count(&counters.received), count(&counters.held));
+        let rate = |bytes: u64| 8.0 * bytes as f64 / now;
+        if self.args.json {
+            let sum = |bytes, sender| {
+                json!({
+                    "start": 0.0, "end": now, "seconds": now, "bytes": bytes, "bits_per_second": rate(bytes),
+                    "retransmits": if sender { self.lost } else { 0 }, "sender": sender,
+                })
+            };
+            let mut report = json!({
+                "start": {
+                    "version": format!("explicated {}", env!("CARGO_PKG_VERSION")),
+                    "connecting_to": { "host": self.args.peer },
+                    "test_start": { "protocol": self.args.protocol, "transport": "quic", "num_streams": self.args.flows },
+                },
+                "laws": self.laws,
+                "intervals": self.intervals,
+                "end": { "sum_sent": sum(written, true), "sum_received": sum(received, false), "held_before": held },
+            });
+            if let Err(why) = &outcome {
+                report["error"] = json!(why);
+            }
+            say(report)?;
+        } else {
+            if held > 0 {
+                say(format!("{held} bytes were there already, of an earlier try"))?;
+            }
+            let (rate, lost) = (rate(received) / 1e6, self.lost);
+            say(format!("in all {received} bytes arrived in {now:.3} s: {rate:.3} Mbit/s; {lost} packets resent"))?;
+        }
+        outcome.map_err(Error::Failed)
+    }
+}
+
+/// Ends when a signal came.
+async fn stop() {
+    while !sys::stopped() {
+        tokio::time::sleep(TURN).await;
+    }
+}

@@ -1,0 +1,459 @@
+//! The receiving end.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
+use sha2::{Digest, Sha256};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::message::{self, HEADER, Kind};
+use super::pairing::{Invitation, SECRET, State};
+use super::socket::Close;
+use crate::clock::Clock;
+use crate::endpoint::content::store::{Offer, Part, Store};
+use crate::endpoint::hello::SHA;
+use crate::endpoint::message::{Refusal, Verdict};
+use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
+use crate::gateway::silence;
+use crate::gateway::transport::Transport;
+
+/// Bytes that are written at a time.
+const CHUNK: usize = 256 << 10;
+/// How often the disk's threads are asked: for room and verdicts, and while nothing is written.
+const IDLE: Duration = Duration::from_secs(1);
+/// See there.
+const DISK: Duration = Duration::from_millis(2);
+/// A connection by which nothing arrives for this time gives its part up to the next one of the same sender.
+const SILENT: Duration = Duration::from_secs(3);
+/// How long a peer may take for the first bytes of a stream.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A sender was paired.
+    Paired(SocketAddr, PublicKey),
+    /// A file or filler data ended.
+    Ended(Ended),
+    /// A connection of a sender ended.
+    Disconnected(SocketAddr),
+}
+
+/// A file that has ended, or filler data.
+#[derive(Debug)]
+pub struct Ended {
+    /// Where it came from.
+    pub peer: SocketAddr,
+    /// Where it is; `None` for filler data.
+    pub path: Option<PathBuf>,
+    /// Bytes that this connection brought.
+    pub bytes: u64,
+    /// How long that took.
+    pub lasted: Duration,
+    /// Its verdict.
+    pub verdict: Verdict,
+}
+
+/// Numbers for metrics.
+#[derive(Default, Debug)]
+pub struct Counters {
+    /// Connections that are open.
+    pub connections: AtomicU32,
+    /// Bytes of payload that arrived.
+    pub payload: AtomicU64,
+    /// Connections of hosts that are not known, or that found no place.
+    pub refused: AtomicU64,
+}
+
+/// The receiving end.
+pub struct Receiving {
+    state: State,
+    identity: Identity,
+    transport: Transport,
+    store: Option<Mutex<Store>>,
+    /// Parts that wait for their verdicts, by serial number.
+    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Verdict>>>,
+    /// A part begins to wait.
+    writes: Notify,
+    /// The connections that write parts, by sender and digest.
+    writers: Mutex<BTreeMap<(PublicKey, [u8; SHA]), Writer>>,
+    invitation: Mutex<Option<Invitation>>,
+    /// Most connections at a time.
+    most: u32,
+    /// Numbers.
+    pub counters: Counters,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+/// A connection that writes a part, and what had arrived by it when another one last asked for the part.
+struct Writer {
+    connection: Connection,
+    asked: Option<(Clock, u64)>,
+}
+
+/// A place among the connections.
+struct Place(Arc<Receiving>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.counters.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A stream broke: the connection or the peer ended it.
+struct Broken;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Receiving {
+    /// Receives into this store, if there is one, from senders that are paired or have this invitation.
+    pub fn new(
+        (state, identity): (State, Identity),
+        transport: Transport,
+        store: Option<Store>,
+        invitation: Option<Invitation>,
+        most: u32,
+    ) -> (Arc<Receiving>, mpsc::UnboundedReceiver<Event>) {
+        let (events, happens) = mpsc::unbounded_channel();
+        let (waiting, writes, writers, counters) = Default::default();
+        let (store, invitation) = (store.map(Mutex::new), Mutex::new(invitation));
+        let receiving = Receiving {
+            state,
+            identity,
+            transport,
+            store,
+            waiting,
+            writes,
+            writers,
+            invitation,
+            most,
+            counters,
+            events,
+        };
+        (Arc::new(receiving), happens)
+    }
+
+    fn report(&self, event: Event) {
+        // At the end nobody reads any more.
+        let _ = self.events.send(event);
+    }
+
+    /// Passes the verdicts of the disk on, for ever.
+    pub async fn follow_disk(self: Arc<Receiving>) {
+        let Some(store) = &self.store else { return };
+        loop {
+            // Abandoned parts are looked for meanwhile, if seldom.
+            let pause = if lock(&self.waiting).is_empty() { IDLE } else { DISK };
+            let _ = tokio::time::timeout(pause, self.writes.notified()).await;
+            for (serial, verdict) in lock(store).poll() {
+                if let Some(waits) = lock(&self.waiting).remove(&serial) {
+                    let _ = waits.send(verdict);
+                }
+            }
+        }
+    }
+
+    /// Accepts connections, for ever.
+    pub async fn accept(self: Arc<Receiving>, endpoint: Endpoint) {
+        while let Some(incoming) = endpoint.accept().await {
+            if !incoming.remote_address_validated() {
+                // A host that cannot receive at its address gets no memory here (RFC 9000 section 8.1.2).
+                let _ = incoming.retry();
+                continue;
+            }
+            let open = &self.counters.connections;
+            if open.fetch_add(1, Ordering::Relaxed) >= self.most {
+                open.fetch_sub(1, Ordering::Relaxed);
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                incoming.refuse();
+                continue;
+            }
+            let place = Place(self.clone());
+            tokio::spawn(async move {
+                let from = incoming.remote_address();
+                if let Err(reason) = place.0.clone().answer(incoming).await {
+                    place.0.counters.refused.fetch_add(1, Ordering::Relaxed);
+                    tracing::info!(%from, reason, "refused a connection");
+                }
+            });
+        }
+    }
+
+    async fn answer(self: Arc<Receiving>, incoming: Incoming) -> std::result::Result<(), String> {
+        let senders = self.state.senders().map_err(|e| e.to_string())?;
+        // Strangers get through the handshake only while there is an invitation.
+        let invited = lock(&self.invitation).is_some();
+        let accepted = if invited { Accepted::Any } else { Accepted::These(senders.clone()) };
+        let tls = self.identity.server_of(FILES, accepted).map_err(|e| e.to_string())?;
+        let from = incoming.remote_address();
+        let (server, tunnel) = self.transport.server(tls, from);
+        tunnel.law.lock().expect_no_port();
+        let connected = match incoming.accept_with(server) {
+            Ok(connecting) => connecting.await,
+            Err(reason) => Err(reason),
+        };
+        let connection = connected.map_err(|reason| {
+            self.transport.forget(from, &tunnel);
+            reason.to_string()
+        })?;
+        self.transport.confirm(from, &tunnel);
+        let key = PublicKey::of(&connection).ok_or("no key")?;
+        let admitted = senders.contains(&key) || self.pair(&connection, key).await;
+        if admitted {
+            tokio::select! {
+                () = self.clone().serve(&connection, key) => {}
+                () = silence::probe(&connection, &tunnel) => {}
+            }
+            self.report(Event::Disconnected(from));
+        } else {
+            connection.close(Close::NotPaired.into(), b"not paired");
+        }
+        self.transport.forget(from, &tunnel);
+        if admitted { Ok(()) } else { Err("it is not paired".to_string()) }
+    }
+
+    /// Whether a connection of a stranger begins with the secret of the invitation, which is used up by that.
+    async fn pair(&self, connection: &Connection, key: PublicKey) -> bool {
+        let secret = async {
+            let (mut send, mut receive) = connection.accept_bi().await.ok()?;
+            let mut bytes = [0; 1 + SECRET];
+            receive.read_exact(&mut bytes).await.ok()?;
+            let (kind, secret) = bytes.split_first_chunk::<1>()?;
+            let secret: [u8; SECRET] = secret.try_into().ok()?;
+            let invited = Kind::of(kind[0]) == Some(Kind::Secret)
+                && lock(&self.invitation).take_if(|invitation| invitation.is_secret(&secret)).is_some();
+            if !invited || self.state.add_sender(key, &connection.remote_address().ip().to_string()).is_err() {
+                return None;
+            }
+            send.write_all(&[0]).await.ok()?;
+            send.finish().ok()
+        };
+        let paired = tokio::time::timeout(HEAD, secret).await.ok().flatten().is_some();
+        if paired {
+            self.report(Event::Paired(connection.remote_address(), key));
+        }
+        paired
+    }
+
+    async fn serve(self: Arc<Receiving>, connection: &Connection, key: PublicKey) {
+        while let Ok((send, receive)) = connection.accept_bi().await {
+            let (receiving, connection) = (self.clone(), connection.clone());
+            tokio::spawn(async move {
+                let mut stream = Stream { send, receive, connection, begun: Clock::start(), bytes: 0 };
+                if receiving.take(key, &mut stream).await.is_err() {
+                    let _ = stream.send.reset(Close::Nonsense.into());
+                    let _ = stream.receive.stop(Close::Nonsense.into());
+                }
+            });
+        }
+    }
+
+    async fn take(&self, key: PublicKey, stream: &mut Stream) -> std::result::Result<(), Broken> {
+        let kind = tokio::time::timeout(HEAD, stream.read::<1>()).await.map_err(|_| Broken)??;
+        match Kind::of(kind[0]).ok_or(Broken)? {
+            // A sender that is known may show its secret again.
+            Kind::Secret => {
+                stream.read::<SECRET>().await?;
+                stream.say(&[0]).await?;
+                stream.send.finish().map_err(|_| Broken)
+            }
+            Kind::Filler => self.take_filler(stream).await,
+            Kind::Folder => {
+                let offer = tokio::time::timeout(HEAD, stream.read_offer()).await.map_err(|_| Broken)??;
+                let made = self.with_store(&offer, |store| store.make_folder(&offer.name, offer.mode));
+                stream.say(&message::answer(made.map(|()| 0))).await?;
+                stream.send.finish().map_err(|_| Broken)
+            }
+            Kind::File => {
+                let offer = tokio::time::timeout(HEAD, stream.read_offer()).await.map_err(|_| Broken)??;
+                self.take_file(key, &offer, stream).await
+            }
+        }
+    }
+
+    /// Does something with the store, if the offer's name is valid.
+    fn with_store<T>(
+        &self,
+        offer: &Offer,
+        what: impl FnOnce(&mut Store) -> std::result::Result<T, Refusal>,
+    ) -> std::result::Result<T, Refusal> {
+        let store = self.store.as_ref().ok_or(Refusal::NoFiles)?;
+        if !message::is_name(&offer.name) {
+            return Err(Refusal::Nonsense);
+        }
+        what(&mut lock(store))
+    }
+
+    async fn take_filler(&self, stream: &mut Stream) -> std::result::Result<(), Broken> {
+        while let Some(chunk) = stream.receive.read_chunk(CHUNK, true).await.map_err(|_| Broken)? {
+            self.count(stream, chunk.bytes.len());
+        }
+        self.end(stream, None, Verdict::Same).await
+    }
+    fn count(&self, stream: &mut Stream, bytes: usize) {
+        stream.bytes += bytes as u64;
+        self.counters.payload.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    async fn take_file(&self, key: PublicKey, offer: &Offer, stream: &mut Stream) -> std::result::Result<(), Broken> {
+        let part = match self.with_store(offer, |store| store.take(&key.digits()[..16], offer)) {
+            Ok(part) => part,
+            Err(Refusal::NameExists) if self.is_there(offer).await => {
+                stream.say(&message::answer(Ok(offer.size))).await?;
+                return self.end(stream, Some(offer), Verdict::Same).await;
+            }
+            Err(refusal) => {
+                if refusal == Refusal::Busy {
+                    self.look_at_writer((key, offer.digest));
+                }
+                stream.say(&message::answer(Err(refusal))).await?;
+                return stream.send.finish().map_err(|_| Broken);
+            }
+        };
+        let (told, mut verdict) = oneshot::channel();
+        lock(&self.waiting).insert(part.serial(), told);
+        self.writes.notify_one();
+        lock(&self.writers).insert((key, offer.digest), Writer { connection: stream.connection.clone(), asked: None });
+        stream.say(&message::answer(Ok(part.held()))).await?;
+        let taken = tokio::select! {
+            taken = self.take_content(&part, offer, stream) => taken,
+            // The disk is full, for example.
+            early = &mut verdict => Ok(early.ok()),
+        };
+        let outcome = match taken {
+            Ok(Some(early)) => early,
+            Ok(None) => {
+                part.finish();
+                verdict.await.map_err(|_| Broken)?
+            }
+            Err(Broken) => Verdict::Missing,
+        };
+        lock(&self.waiting).remove(&part.serial());
+        lock(&self.writers).remove(&(key, offer.digest));
+        drop(part);
+        self.end(stream, Some(offer), outcome).await
+    }
+
+    /// The sender of a part asks for it again by another connection. If nothing arrives by the first one any more, that one ends.
+    fn look_at_writer(&self, part: (PublicKey, [u8; SHA])) {
+        let mut writers = lock(&self.writers);
+        let Some(writer) = writers.get_mut(&part) else { return };
+        let arrived = writer.connection.stats().udp_rx.datagrams;
+        match writer.asked {
+            Some((since, before)) if before == arrived => {
+                if since.elapsed() > SILENT {
+                    writer.connection.close(Close::Stopped.into(), b"replaced");
+                }
+            }
+            _ => writer.asked = Some((Clock::start(), arrived)),
+        }
+    }
+
+    /// Writes what is missing of a file; `None` when all of it has arrived.
+    async fn take_content(
+        &self,
+        part: &Part,
+        offer: &Offer,
+        stream: &mut Stream,
+    ) -> std::result::Result<Option<Verdict>, Broken> {
+        let (mut missing, mut block) = (offer.size - part.held(), Vec::with_capacity(CHUNK));
+        let outcome = loop {
+            match stream.receive.read_chunk(CHUNK, true).await {
+                Ok(Some(chunk)) => {
+                    self.count(stream, chunk.bytes.len());
+                    // More than was offered.
+                    let Some(left) = missing.checked_sub(chunk.bytes.len() as u64) else { break Err(Broken) };
+                    missing = left;
+                    block.extend_from_slice(&chunk.bytes);
+                    if block.len() >= CHUNK {
+                        write(part, std::mem::replace(&mut block, Vec::with_capacity(CHUNK))).await;
+                    }
+                }
+                // An end before the last byte is no end.
+                Ok(None) if missing > 0 => break Ok(Some(Verdict::Missing)),
+                Ok(None) => break Ok(None),
+                Err(_) => break Err(Broken),
+            }
+        };
+        part.write_last(block);
+        outcome
+    }
+
+    /// Whether the file is there already, with the offered content.
+    async fn is_there(&self, offer: &Offer) -> bool {
+        let Some(file) = self.store.as_ref().and_then(|store| lock(store).existing(&offer.name)) else { return false };
+        if file.metadata().is_ok_and(|facts| facts.len() != offer.size) {
+            return false;
+        }
+        let digest = offer.digest;
+        let same = tokio::task::spawn_blocking(move || sha256(file).is_ok_and(|found| found == digest));
+        same.await.unwrap_or(false)
+    }
+
+    /// Sends the verdict, and reports the end.
+    async fn end(
+        &self,
+        stream: &mut Stream,
+        offer: Option<&Offer>,
+        verdict: Verdict,
+    ) -> std::result::Result<(), Broken> {
+        let folder = || self.store.as_ref().map(|store| lock(store).folder().to_path_buf()).unwrap_or_default();
+        let path = offer.map(|offer| folder().join(&offer.name));
+        let (bytes, lasted) = (stream.bytes, stream.begun.elapsed());
+        let peer = stream.connection.remote_address();
+        self.report(Event::Ended(Ended { peer, path, bytes, lasted, verdict }));
+        stream.say(&message::verdict(verdict, bytes)).await?;
+        let _ = stream.receive.stop(Close::Done.into());
+        stream.send.finish().map_err(|_| Broken)
+    }
+}
+
+/// The SHA-256 of a file.
+fn sha256(mut file: File) -> std::io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut file, &mut hash)?;
+    Ok(hash.finalize().into())
+}
+
+/// Appends to a part, at the disk's pace.
+async fn write(part: &Part, mut bytes: Vec<u8>) {
+    while let Err(again) = part.write(bytes) {
+        bytes = again;
+        tokio::time::sleep(DISK).await;
+    }
+}
+
+/// A stream of a sender.
+struct Stream {
+    send: SendStream,
+    receive: RecvStream,
+    connection: Connection,
+    begun: Clock,
+    bytes: u64,
+}
+
+impl Stream {
+    async fn read<const N: usize>(&mut self) -> std::result::Result<[u8; N], Broken> {
+        let mut bytes = [0; N];
+        self.receive.read_exact(&mut bytes).await.map_err(|_| Broken)?;
+        Ok(bytes)
+    }
+    async fn read_offer(&mut self) -> std::result::Result<Offer, Broken> {
+        let (mut offer, length) = message::read_header(&self.read::<HEADER>().await?);
+        let mut name = vec![0; length];
+        self.receive.read_exact(&mut name).await.map_err(|_| Broken)?;
+        offer.name = String::from_utf8(name).map_err(|_| Broken)?;
+        Ok(offer)
+    }
+    async fn say(&mut self, bytes: &[u8]) -> std::result::Result<(), Broken> {
+        self.send.write_all(bytes).await.map_err(|_| Broken)
+    }
+}

@@ -1,0 +1,113 @@
+//! QUIC endpoints for transfers: the gateway's headers, laws and keys, without a port of their own.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use explicate_core::registry;
+use explicate_core::units::Rate;
+use quinn::{ConnectionError, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
+use quinn_proto::HashedConnectionIdGenerator;
+
+use crate::clock::Clock;
+use crate::error::{Context, Error, Result};
+use crate::gateway::config::Limits;
+use crate::gateway::identity::Identity;
+use crate::gateway::law::Laws;
+use crate::gateway::socket::{Socket, Tunnels};
+use crate::gateway::transport::Transport;
+use crate::sys;
+
+/// Bytes of the socket's buffers.
+const BUFFERS: usize = 8 << 20;
+/// How often commands look for signals.
+pub const TURN: Duration = Duration::from_millis(50);
+
+/// Why an end closes a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Close {
+    /// All is done.
+    Done = 0,
+    /// This end was stopped.
+    Stopped = 1,
+    /// The sender is not known, and did not show the secret of the invitation.
+    NotPaired = 2,
+    /// The peer does what this version does not understand.
+    Nonsense = 3,
+}
+
+impl From<Close> for VarInt {
+    fn from(close: Close) -> VarInt {
+        VarInt::from_u32(close as u32)
+    }
+}
+
+/// The laws of a transfer: those of this protocol, or of the protocol of this preset.
+pub fn laws(protocol: &str, air_loss: f64) -> Result<Laws> {
+    let known = registry::resolve(protocol).ok().map(|resolved| resolved.protocol);
+    let followed = known.filter(|protocol| Laws::can_follow(*protocol));
+    followed.map(|protocol| Laws { protocol, air_loss }).ok_or_else(|| {
+        let names = registry::protocols().filter(|protocol| Laws::can_follow(*protocol));
+        let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
+        Error::Input(format!("--transport quic follows {}, not `{protocol}`", names.join(", ")))
+    })
+}
+
+/// An endpoint at this address, and what makes its connections.
+pub fn open(
+    bind: SocketAddr,
+    identity: &Identity,
+    law: Laws,
+    rate: Rate,
+    limits: Limits,
+) -> Result<(Endpoint, Transport)> {
+    let what = || format!("open the socket at {bind}");
+    let socket = UdpSocket::bind(bind).or_fail(what)?;
+    sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
+    let tunnels = Arc::new(Tunnels::default());
+    let transport = Transport::new(limits, law, rate, Clock::start(), tunnels.clone());
+    let mut config = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
+    let cid_key = identity.cid_key;
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
+    let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
+    let socket = Arc::new(Socket::new(inner, None, tunnels));
+    let endpoint = Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime));
+    Ok((endpoint.or_fail(what)?, transport))
+}
+
+/// Closes an endpoint, and waits until the peers know.
+pub async fn close(endpoint: &Endpoint, why: Close) {
+    endpoint.close(why.into(), b"");
+    let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
+}
+
+/// What the end of a connection means to the sender's user.
+pub fn sentence(reason: &ConnectionError, peer: &str) -> String {
+    /// Errors of TLS (RFC 9001 section 4.8).
+    const TLS: std::ops::Range<u64> = 0x100..0x200;
+    let unpaired =
+        "the receiver does not know this sender: run `recv` with --pair there, and `send` with the line that it prints";
+    match reason {
+        ConnectionError::ApplicationClosed(closed) if closed.error_code == Close::NotPaired.into() => {
+            format!("{peer}: the line for --pair was used already, or is of an earlier run of `recv`")
+        }
+        ConnectionError::ApplicationClosed(closed) if closed.error_code == Close::Stopped.into() => {
+            format!("{peer}: the receiver was stopped")
+        }
+        ConnectionError::ConnectionClosed(closed) if TLS.contains(&u64::from(closed.error_code)) => {
+            format!("{peer}: {unpaired}")
+        }
+        ConnectionError::TransportError(error) if TLS.contains(&u64::from(error.code)) => format!(
+            "{peer} has another key than the one that it was paired with: it is another host, or its key was replaced; nothing was sent"
+        ),
+        ConnectionError::ConnectionClosed(closed)
+            if closed.error_code == quinn_proto::TransportErrorCode::CONNECTION_REFUSED =>
+        {
+            format!("{peer}: the receiver has as many connections as it takes (its option --flows); try again later")
+        }
+        ConnectionError::TimedOut => format!("{peer} does not answer"),
+        other => format!("{peer}: {other}"),
+    }
+}

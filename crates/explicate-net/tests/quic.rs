@@ -1,0 +1,425 @@
+//! Files and folders over QUIC: pairing, what arrives, what is refused. Programs over the loopback interface; no root needed.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use explicate_core::rng::Rng;
+use explicate_core::units::Rate;
+use explicate_net::clock::Clock;
+use explicate_net::endpoint::content::store::Offer;
+use explicate_net::endpoint::message::{Refusal, Verdict};
+use explicate_net::files::message::{self, Kind};
+use explicate_net::files::pairing::State;
+use explicate_net::files::sending::Sending;
+use explicate_net::files::socket::{self, Close};
+use explicate_net::gateway::config::Limits;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder that goes with the test: `in` for what arrives, `out` for what is sent, and state folders.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let place = Place(std::env::temp_dir().join(format!("explicate-quic-{}-{count}", std::process::id())));
+        fs::create_dir_all(place.0.join("in")).unwrap();
+        fs::create_dir_all(place.0.join("out")).unwrap();
+        place
+    }
+    fn file(&self, name: &str, bytes: usize) -> (PathBuf, Vec<u8>) {
+        let mut rng = Rng::stream(bytes as u64, name);
+        let content: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| rng.next_u64().to_ne_bytes()).take(bytes).collect();
+        let path = self.0.join("out").join(name);
+        fs::write(&path, &content).unwrap();
+        (path, content)
+    }
+    fn arrived(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.0.join("in").join(name)).ok()
+    }
+    fn state(&self, whose: &str) -> String {
+        self.0.join(whose).to_str().unwrap().to_string()
+    }
+    /// Bytes of the parts that are held.
+    fn held(&self) -> u64 {
+        let Ok(parts) = fs::read_dir(self.0.join("in/.explicate-parts")) else { return 0 };
+        parts.filter_map(|part| Some(part.ok()?.metadata().ok()?.len())).sum()
+    }
+    /// Sends by a sender of this name.
+    fn send(&self, whose: &str, to: &str, arguments: &[&str]) -> Sent {
+        let output = self.sender(whose, to, arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).to_string() + &String::from_utf8_lossy(&output.stderr);
+        Sent { status: output.status.code(), said }
+    }
+    fn sender(&self, whose: &str, to: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(["send", to, "--transport", "quic", "--json", "--state", &self.state(whose)]).args(arguments);
+        command
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Sent {
+    status: Option<i32>,
+    said: String,
+}
+
+impl Sent {
+    fn is_good(&self) -> bool {
+        self.status == Some(0)
+    }
+    fn bytes(&self, which: &str) -> u64 {
+        let line = self.said.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{}", self.said));
+        let report: Value = serde_json::from_str(line).unwrap();
+        let end = &report["end"];
+        if which == "held" { end["held_before"].as_u64().unwrap() } else { end[which]["bytes"].as_u64().unwrap() }
+    }
+}
+
+/// A receiver, as long as this lives.
+struct Recv {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    address: String,
+    line: String,
+}
+
+impl Recv {
+    fn start(place: &Place, options: &[&str]) -> Recv {
+        Recv::start_at(place, "127.0.0.1:0", options)
+    }
+    fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
+        let mut command = Command::new(PROGRAM);
+        command.args(["recv", "--transport", "quic", "--bind", address, "--json", "--interval", "0", "--to"]);
+        command.arg(place.0.join("in")).args(["--state", &place.state("receiver")]).args(options);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut recv = Recv { child, lines, address: String::new(), line: String::new() };
+        let event = recv.event("listening");
+        recv.address = event["address"].as_str().unwrap().to_string();
+        recv.line = event["pair"].as_str().unwrap_or_default().to_string();
+        recv
+    }
+    /// A receiver that is paired with the sender `a`.
+    fn paired(place: &Place, options: &[&str]) -> Recv {
+        let recv = Recv::start(place, options);
+        let sent = place.send("a", &recv.address, &["-n", "1000", "--pair", &recv.line]);
+        assert!(sent.is_good(), "{}", sent.said);
+        recv
+    }
+    fn event(&mut self, kind: &str) -> Value {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).unwrap() > 0 {
+            let event: Value = serde_json::from_str(&line).unwrap();
+            if event["event"] == kind {
+                return event;
+            }
+            line.clear();
+        }
+        panic!("the receiver reports no `{kind}`");
+    }
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Recv {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Waits until it is so, 20 s at most.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let begun = Clock::start();
+    while !so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what} does not come");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn one_line_pairs_two_ends_once() {
+    let place = Place::new();
+    let mut recv = Recv::start(&place, &[]);
+    let (path, content) = place.file("a.bin", 3_000_000);
+    let unpaired = place.send("a", &recv.address, &[text(&path)]);
+    assert!(unpaired.status == Some(2) && unpaired.said.contains("--pair"), "{}", unpaired.said);
+    let first = place.send("a", &recv.address, &[text(&path), "--pair", &recv.line]);
+    assert!(first.is_good() && place.arrived("a.bin").unwrap() == content, "{}", first.said);
+    recv.event("paired");
+    assert_eq!(recv.event("end")["verdict"], "whole and the same");
+    let (next, content) = place.file("next", 1000);
+    let second = place.send("a", &recv.address, &[text(&next)]);
+    assert!(second.is_good() && place.arrived("next").unwrap() == content, "no line any more: {}", second.said);
+    let again = place.send("a", &recv.address, &["-n", "10", "--pair", &recv.line]);
+    assert!(again.is_good(), "the same sender may show it again: {}", again.said);
+    let other = place.send("b", &recv.address, &[text(&next), "--pair", &recv.line]);
+    assert!(other.status == Some(1) && other.said.contains("recv"), "the line is used up: {}", other.said);
+}
+
+#[test]
+fn a_receiver_with_another_key_gets_nothing() {
+    let place = Place::new();
+    let mut recv = Recv::paired(&place, &[]);
+    let address = recv.address.clone();
+    recv.kill();
+    fs::remove_dir_all(place.state("receiver")).unwrap();
+    let _other = Recv::start_at(&place, &address, &[]);
+    let (path, _) = place.file("a", 1000);
+    let sent = place.send("a", &address, &[text(&path)]);
+    assert!(sent.status == Some(1) && sent.said.contains("another key"), "{}", sent.said);
+    assert_eq!((sent.bytes("sum_sent"), place.arrived("a")), (0, None));
+}
+
+#[test]
+fn a_stranger_sends_nothing() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let (path, _) = place.file("a", 1000);
+    // It knows the receiver's key, and has one of its own.
+    fs::create_dir_all(place.state("b")).unwrap();
+    fs::copy(place.0.join("a/receivers"), place.0.join("b/receivers")).unwrap();
+    let sent = place.send("b", &recv.address, &[text(&path)]);
+    assert!(sent.status == Some(1) && sent.said.contains("does not know this sender"), "{}", sent.said);
+    let mut guess = recv.line.clone();
+    guess.replace_range(guess.len() - 4.., "0000");
+    drop(recv);
+    // A receiver that invites lets strangers through the handshake, but no further.
+    let recv = Recv::start(&place, &["--pair"]);
+    guess.replace_range(..guess.len() - 32, &recv.line[..recv.line.len() - 32]);
+    let sent = place.send("b", &recv.address, &[text(&path), "--pair", &guess]);
+    assert!(sent.status == Some(1) && sent.said.contains("line for --pair"), "{}", sent.said);
+    assert_eq!(place.arrived("a"), None);
+    // The line is still good for its owner.
+    let sent = place.send("c", &recv.address, &[text(&path), "--pair", &recv.line]);
+    assert!(sent.is_good(), "{}", sent.said);
+}
+
+#[test]
+fn a_folder_arrives_with_its_modes_and_without_links() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let top = place.0.join("out/top");
+    fs::create_dir_all(top.join(".hidden/empty")).unwrap();
+    symlink("/etc/passwd", top.join("link")).unwrap();
+    for i in 0..100 {
+        fs::write(top.join(format!(".hidden/file {i}")), format!("{i}")).unwrap();
+    }
+    fs::write(top.join("program"), "x").unwrap();
+    fs::set_permissions(top.join("program"), fs::Permissions::from_mode(0o4700)).unwrap();
+    let sent = place.send("a", &recv.address, &[text(&top)]);
+    assert!(sent.is_good() && sent.said.contains("link"), "{}", sent.said);
+    for i in 0..100 {
+        assert_eq!(place.arrived(&format!("top/.hidden/file {i}")).unwrap(), format!("{i}").as_bytes());
+    }
+    let into = place.0.join("in/top");
+    assert!(into.join(".hidden/empty").is_dir() && fs::symlink_metadata(into.join("link")).is_err());
+    let meta = fs::metadata(into.join("program")).unwrap();
+    assert_eq!(meta.mode() & 0o7777, 0o700);
+    assert_eq!(meta.mtime(), fs::metadata(top.join("program")).unwrap().mtime());
+    // What is there already with the same content is not sent again; what differs is refused.
+    let again = place.send("a", &recv.address, &[text(&top)]);
+    assert!(again.is_good() && again.bytes("sum_sent") == 0, "{}", again.said);
+    fs::write(top.join("program"), "y").unwrap();
+    let other = place.send("a", &recv.address, &[text(&top)]);
+    assert!(other.status == Some(1) && other.said.contains("top/program: the other end has a file"), "{}", other.said);
+    assert_eq!(place.arrived("top/program").unwrap(), b"x");
+}
+
+#[test]
+fn a_link_at_the_receiver_is_not_followed() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    fs::create_dir_all(place.0.join("out/top")).unwrap();
+    fs::create_dir_all(place.0.join("elsewhere")).unwrap();
+    fs::write(place.0.join("out/top/a"), "x").unwrap();
+    symlink(place.0.join("elsewhere"), place.0.join("in/top")).unwrap();
+    let sent = place.send("a", &recv.address, &[text(&place.0.join("out/top"))]);
+    assert_eq!(sent.status, Some(1), "{}", sent.said);
+    assert_eq!(fs::read_dir(place.0.join("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn ipv6_and_several_files() {
+    let place = Place::new();
+    let recv = Recv::start_at(&place, "[::1]:0", &[]);
+    let files = ["a", "b"].map(|name| place.file(name, 100_000));
+    let paths = files.each_ref().map(|(path, _)| text(path));
+    let sent = place.send("a", &recv.address, &[paths[0], paths[1], "--pair", &recv.line]);
+    assert!(sent.is_good(), "{}", sent.said);
+    assert!(place.arrived("a").unwrap() == files[0].1 && place.arrived("b").unwrap() == files[1].1);
+}
+
+const LONG: usize = 200_000_000;
+
+#[test]
+fn a_transfer_goes_on_by_itself_after_the_receiver_was_killed() {
+    let place = Place::new();
+    let mut recv = Recv::paired(&place, &[]);
+    let (path, content) = place.file("long", LONG);
+    let mut command = place.sender("a", &recv.address, &[text(&path)]);
+    let sending = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("a part", || place.held() > 10_000_000);
+    recv.kill();
+    let held = place.held();
+    assert!(held < LONG as u64, "too fast for this test");
+    let _recv = Recv::start_at(&place, &recv.address, &[]);
+    let output = sending.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).to_string() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && place.arrived("long").unwrap() == content, "{said}");
+    let sent = Sent { status: Some(0), said };
+    assert!(sent.bytes("held") > 0 && sent.bytes("sum_received") < LONG as u64, "{}", sent.said);
+}
+
+#[test]
+fn a_transfer_goes_on_after_the_sender_was_killed() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let (path, content) = place.file("long", LONG);
+    let mut command = place.sender("a", &recv.address, &[text(&path)]);
+    let mut sending = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("a part", || place.held() > 10_000_000);
+    sending.kill().unwrap();
+    sending.wait().unwrap();
+    assert!(place.arrived("long").is_none(), "too fast for this test");
+    let sent = place.send("a", &recv.address, &[text(&path)]);
+    assert!(sent.is_good() && place.arrived("long").unwrap() == content, "{}", sent.said);
+    assert!(sent.bytes("held") > 0, "{}", sent.said);
+}
+
+#[test]
+fn a_quota_and_a_name_are_refused_before_any_data() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &["--quota", "5000000"]);
+    let (path, _) = place.file("big", 6_000_000);
+    let sent = place.send("a", &recv.address, &[text(&path)]);
+    assert!(sent.status == Some(1) && sent.said.contains("quota") && sent.bytes("sum_sent") == 0, "{}", sent.said);
+    let (path, _) = place.file("a", 1000);
+    fs::write(place.0.join("in/a"), "mine").unwrap();
+    let sent = place.send("a", &recv.address, &[text(&path)]);
+    assert!(sent.status == Some(1) && sent.said.contains("a file of this name"), "{}", sent.said);
+    assert_eq!(place.arrived("a").unwrap(), b"mine");
+}
+
+#[test]
+fn once_ends_with_the_first_transfer() {
+    let place = Place::new();
+    let mut recv = Recv::start(&place, &["--once"]);
+    let (path, _) = place.file("a", 1000);
+    let sent = place.send("a", &recv.address, &[text(&path), "--pair", &recv.line]);
+    assert!(sent.is_good(), "{}", sent.said);
+    until("its end", || recv.child.try_wait().unwrap().is_some());
+    assert!(recv.child.wait().unwrap().success());
+}
+
+#[test]
+fn an_end_that_does_not_answer_is_reported_in_time() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let address = recv.address.clone();
+    drop(recv);
+    let begun = Clock::start();
+    let sent = place.send("a", &address, &["-n", "1000", "--patience", "1"]);
+    assert!(sent.status == Some(1) && sent.said.contains("does not answer"), "{}", sent.said);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// Opens a stream as the paired sender `a`, writes these bytes and ends it; what is answered.
+fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let state = State::open(Some(Path::new(&place.state("a")))).unwrap();
+        let (identity, key) = (state.identity().unwrap(), state.receiver(address).unwrap().unwrap());
+        let (law, bind) = (socket::laws("cubic", 0.02).unwrap(), "127.0.0.1:0".parse().unwrap());
+        let (endpoint, transport) = socket::open(bind, &identity, law, Rate::mbps(100), Limits::default()).unwrap();
+        let to = (address.parse().unwrap(), address);
+        let connected = Sending::connect((&endpoint, &transport, &identity), to, key, Arc::default()).await;
+        let sending = connected.unwrap_or_else(|failure| panic!("{failure:?}"));
+        let (mut send, mut receive) = sending.connection.open_bi().await.unwrap();
+        send.write_all(bytes).await.unwrap();
+        let _ = send.finish();
+        let answer = receive.read_to_end(100).await.unwrap_or_default();
+        socket::close(&endpoint, Close::Done).await;
+        answer
+    })
+}
+
+fn offer(name: &str, content: &[u8]) -> Offer {
+    let digest = Sha256::digest(content).into();
+    Offer { name: name.to_string(), size: content.len() as u64, digest, mode: 0o644, modified: Some(1) }
+}
+
+#[test]
+fn a_paired_sender_leaves_the_folder_by_no_name() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    for name in ["../x", "/x", "a/../../x", ".ssh/x", "-x", "a//x", "", ".explicate-parts/x"] {
+        for kind in [Kind::File, Kind::Folder] {
+            let answer = by_hand(&place, &recv.address, &message::offer(kind, &offer(name, b"")));
+            assert_eq!(answer, message::answer(Err(Refusal::Nonsense)), "{name}");
+        }
+    }
+    until("an empty folder", || fs::read_dir(place.0.join("in")).unwrap().count() == 0);
+    assert!(!place.0.join("x").exists() && !Path::new("/x").exists());
+}
+
+#[test]
+fn a_stream_that_ends_early_is_no_file() {
+    let place = Place::new();
+    let mut recv = Recv::paired(&place, &[]);
+    recv.event("end");
+    let content = [7; 1000];
+    let head = message::offer(Kind::File, &offer("a", &content));
+    let early = by_hand(&place, &recv.address, &[&head[..], &content[..999]].concat());
+    assert_eq!(early, [message::answer(Ok(0)), message::verdict(Verdict::Missing, 999)].concat());
+    assert!(recv.event("end")["verdict"].as_str().unwrap().starts_with("not all arrived"));
+    assert_eq!((place.arrived("a"), place.held()), (None, 999));
+    // Of what was kept, one byte is missing; two are more than was offered.
+    until("the part is free", || by_hand(&place, &recv.address, &[&head[..], &[7; 2]].concat())[0] == 0);
+    assert_eq!(place.arrived("a"), None);
+    until("the file", || {
+        by_hand(&place, &recv.address, &[&head[..], &content[..1000 - place.held() as usize]].concat());
+        place.arrived("a").is_some()
+    });
+    assert_eq!(place.arrived("a").unwrap(), content);
+}
+
+#[test]
+fn nonsense_harms_no_transfer() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let huge = Offer { size: u64::MAX, ..offer("huge", b"") };
+    let answer = by_hand(&place, &recv.address, &message::offer(Kind::File, &huge));
+    assert_eq!(answer, message::answer(Err(Refusal::NoSpace)));
+    let mut rng = Rng::stream(1, "nonsense");
+    for length in [0, 1, 2, 17, 54, 55, 5000] {
+        let bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
+        by_hand(&place, &recv.address, &bytes);
+    }
+    let (path, content) = place.file("a", 100_000);
+    let sent = place.send("a", &recv.address, &[text(&path)]);
+    assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+}
