@@ -42,7 +42,7 @@ fn numbers_without_a_meaning_are_refused() {
         (&["link", "lo", "lo"], "the interface `lo` is named twice"),
         (&["router", "--port", "lo", "--port", "lo: rate = \"1Mbit/s\""], "the interface `lo` is named twice"),
         (&["router", "--port", "a", "--port", "b", "--controller", "cubic"], "`cubic` has no controller"),
-        (&["generate", "fisch"], "neither `man` nor a shell"),
+        (&["generate", "fisch"], "is neither `man` nor a supported shell"),
     ];
     for (arguments, part) in cases {
         let done = program(arguments, Stdio::piped());
