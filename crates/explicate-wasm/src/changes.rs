@@ -206,6 +206,6 @@ mod tests {
         assert!(wrong("[[1, \"a\", \"rate\", 1e6], [2, \"a\", \"colour\", 1]]").starts_with("change 2: \"colour\""));
         assert!(wrong("[[1, \"a\", \"loss\", 2]]").contains("from 0 to 1"));
         assert!(wrong("[[1]]").contains("seconds, link"));
-        assert!(wrong("{").contains("no JSON"));
+        assert!(wrong("{").contains("not JSON"));
     }
 }
