@@ -22,8 +22,8 @@ LIMITS_1000 = {"xcp": 291.0, "sack": 239.0}
 """The same with 1,000 flows: a fourteenth more (XCP), a sixth (SACK) than with 10; the aim is at most 20 %."""
 MEMORY = {"xcp": 1950.0, "sack": 1800.0}
 """Most bytes a flow, with its four access links, at 10,000 flows: what was reached, and a seventieth, since the
-resident memory of two runs differs by some bytes. XCP's include two controllers, of which each keeps its parameters as a
-scenario gives them: eight bytes more than the numbers alone, 16 as the allocator rounds."""
+resident memory of two runs differs by some bytes. XCP's include two controllers; each keeps its parameters as a
+scenario gives them, eight bytes more than the numbers alone, 16 as the allocator rounds."""
 
 CHANNEL = 5.0
 """Most that a packet may cost at a port with a fading link, over what it costs at one with a wire."""

@@ -45,7 +45,10 @@ Capture = pytest.CaptureFixture[str]
         (["compare", "{s}", "--protocols", "xcp,tcpp"], "unknown protocol `tcpp`"),
         (["sweep", "{s}"], "nothing to vary; add --vary key=v1,v2"),
         (["sweep", "{s}", "--vary", "seed="], "has no values"),
-        (["sweep", "{s}", "--latin", "seed=1..9", "--points", "9999999999"], "make 9,999,999,999 points; the maximum is 1,000,000"),
+        (
+            ["sweep", "{s}", "--latin", "seed=1..9", "--points", "9999999999"],
+            "make 9,999,999,999 points; the maximum is 1,000,000",
+        ),
         (["sweep", "{s}", "--vary", "seed=1,2", "--latin", "seed=1..9", "--points", "2"], "is an axis of the grid and"),
         (["sweep", "{s}", "--vary", "seed=1,2", "--measure", "flows.protocol"], "holds names, not numbers"),
         (["report", "nowhere"], "nowhere: no results here (run.json is missing)"),

@@ -26,8 +26,8 @@ impl Port {
         }
     }
 
-    /// Makes this port a link of an interface: [`Port::handle_packet`] returns [`Arrival::Queued`] for packets that
-    /// the interface is to queue.
+    /// Makes this port a link of an interface: [`Port::handle_packet`] returns [`super::Arrival::Queued`] for packets
+    /// that the interface queues.
     pub fn share(&mut self) {
         debug_assert!(!self.writes(), "the queue is the interface's");
         self.mode = Mode::OnMedium;
