@@ -213,7 +213,7 @@ def test_what_only_a_fluid_warns_of_is_told_by_sweeps_too(native_real: ModuleTyp
     many = {**SMALL, "flows.0.protocol": "xcp", "topology.pairs": 1, "flows.0.count": 100}
     spread = {**many, "flows.0.start": {"spread": "1s"}}
     told = explicate.run(text, set=spread, fluid=True).warnings
-    assert any("36 starts of its flows are put together" in warning for warning in told)
+    assert any("36 starts of its flows are merged" in warning for warning in told)
     for _ in ("fresh", "kept"):
         swept = explicate.sweep(text, {"flows.0.packet": ["1000B"]}, set=spread, fluid=True, store=tmp_path / "runs")
         assert swept.warnings == told

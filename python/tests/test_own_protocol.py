@@ -179,7 +179,7 @@ def test_timers_move_on() -> None:
         (lambda: explicate.register("newreno", Fixed, replace=True), "the name `newreno` is taken"),
         (lambda: explicate.register("a/b", Fixed), "cannot be the name of a protocol"),
         (lambda: explicate.register("other", Fixed, controller="nobody"), "no protocol is called `nobody`"),
-        (lambda: explicate.register("other", int), "no class derived from explicate.Sender"),  # type: ignore[arg-type]
+        (lambda: explicate.register("other", int), "not a class derived from explicate.Sender"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_registrations(call: Callable[[], None], error: str) -> None:

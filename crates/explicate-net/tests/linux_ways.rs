@@ -182,7 +182,7 @@ fn what_is_no_cable_is_refused() {
     let half = half_duplex(&two_ways(CHANGES, "1s", "2s")).replace("\"xcp\"", "\"xcp_i\"");
     let air = include_str!("../../../scenarios/wifi-mesh.toml").to_string();
     for (text, why, instead) in
-        [(half, "half duplex", "each direction a rate"), (air, "is air", "put links with channels")]
+        [(half, "half duplex", "each direction a rate"), (air, "is wireless", "put links with channels")]
     {
         std::fs::write(&path, text).unwrap();
         let done = Command::new(PROGRAM).args(["lab", "--dry-run"]).arg(&path).output().unwrap();
