@@ -142,15 +142,15 @@ impl Receiving {
     }
 
     fn report(&self, event: Event) {
-        // At the end nobody reads any more.
+        // The reader is gone when the program ends.
         let _ = self.events.send(event);
     }
 
-    /// Passes the verdicts of the disk on, for ever.
+    /// Forwards the results of writes to the transfers. Never returns.
     pub async fn follow_disk(self: Arc<Receiving>) {
         let Some(store) = &self.store else { return };
         loop {
-            // Abandoned parts are looked for meanwhile, if seldom.
+            // The store also removes abandoned parts; that needs a call now and then.
             let pause = if lock(&self.waiting).is_empty() { IDLE } else { DISK };
             let _ = tokio::time::timeout(pause, self.writes.notified()).await;
             for (serial, verdict) in lock(store).poll() {
@@ -161,7 +161,7 @@ impl Receiving {
         }
     }
 
-    /// Accepts connections, for ever.
+    /// Accepts connections until the endpoint closes.
     pub async fn accept(self: Arc<Receiving>, endpoint: Endpoint) {
         while let Some(incoming) = endpoint.accept().await {
             if !incoming.remote_address_validated() {
