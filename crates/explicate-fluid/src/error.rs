@@ -52,7 +52,7 @@ pub enum RunError {
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum Imbalance {
     /// In a class.
-    #[error("class {class} has {in_flight} bytes under way, of which {found} are found")]
+    #[error("class {class} counts {in_flight} bytes in flight, but its rings and queues hold {found}")]
     Class {
         /// Its number.
         class: usize,
@@ -62,7 +62,7 @@ pub enum Imbalance {
         found: f64,
     },
     /// At a link.
-    #[error("at link {link} {queue} bytes wait, of which {found} are found")]
+    #[error("the queue of link {link} holds {queue} bytes, but its classes count {found} there")]
     Link {
         /// Its number.
         link: usize,

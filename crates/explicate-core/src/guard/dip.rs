@@ -1,4 +1,4 @@
-//! Sending less for some round trips, to see whether delays follow.
+//! Dips of the window, which show whether delays depend on what the flow sends.
 //!
 //! A flow that never reacts to losses keeps a short queue full, so the packets behind lost ones take as long as all others. So they
 //! do on a path without a queue where the air loses packets. The two differ when less is sent: a queue gets shorter and loses nothing
@@ -9,30 +9,30 @@
 
 use crate::units::Time;
 
-/// What the window falls by: the packets of this time, sixteen times what delays must differ by, and at most a share of it.
+/// The window falls by the packets of this time, which is sixteen times the least difference of delays, and by at most this share.
 const DEPTH: Time = Time::millis(8);
 const MOST_DEPTH: f64 = 0.125;
-/// Round trips in which it returns, how often it falls, and how long not again.
+/// Round trips in which the window returns, number of dips in a row, and pause after dips that show nothing.
 const ROUNDS: u32 = 8;
 const TIMES: u32 = 4;
 const REST: Time = Time::secs(60);
 /// Round trips with losses before the first dip.
 const WITH_LOSSES: u32 = 4;
 
-/// How much smaller the window is than the law's.
+/// The dips of a flow.
 #[derive(Default)]
 pub(super) struct Dips {
     /// Round trips to come, of all dips.
     left: u32,
     /// Round trips with losses since the last dips.
     lossy: u32,
-    /// What comparisons added up to when the dips began.
+    /// Sum of the comparisons when the dips began.
     sum: f64,
     rests_until: Time,
 }
 
 impl Dips {
-    /// A round trip has ended: whether it had losses, whether losses come at delays that are alike, and what comparisons add up to.
+    /// A round trip has ended: whether it had losses, whether delays are alike, and the sum of the comparisons.
     pub(super) fn next_round(&mut self, now: Time, losses: bool, alike: bool, sum: f64) {
         self.lossy += u32::from(losses);
         if self.left == 0 {
@@ -71,7 +71,7 @@ mod tests {
 
     const RTT: Time = Time::millis(40);
 
-    /// Ends `count` round trips with losses, after each of which `sum` is what comparisons add up to; the shares of the window.
+    /// Ends `count` round trips with losses; `sum` gives the sum of the comparisons after each. Returns the shares of the window.
     fn rounds(dips: &mut Dips, from: u32, count: u32, sum: impl Fn(u32) -> f64) -> std::vec::Vec<f64> {
         let round = |number: u32| {
             dips.next_round(Time(u64::from(number) * RTT.0), true, true, sum(number));

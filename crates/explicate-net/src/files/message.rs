@@ -82,8 +82,8 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     out
 }
 
-/// Whether a receiver takes a file or folder of this name: nothing but names of folders and files, none of which leads elsewhere. The
-/// first one is not hidden and looks like no option.
+/// Whether a receiver takes a file or folder of this name. Each part is a plain name, so the path stays in the receiver's folder.
+/// The first part is not hidden and does not begin with a dash.
 pub fn is_name(name: &str) -> bool {
     let mut parts = name.split('/');
     let first = parts.next().is_some_and(|first| file_name(first) == first);

@@ -196,14 +196,8 @@ impl Receiving {
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
         tunnel.law.lock().expect_no_port();
-        let connected = match incoming.accept_with(server) {
-            Ok(connecting) => connecting.await,
-            Err(reason) => Err(reason),
-        };
-        let connection = connected.map_err(|reason| {
-            self.transport.forget(from, &tunnel);
-            reason.to_string()
-        })?;
+        let connected = self.transport.accept(incoming, server, &tunnel).await;
+        let connection = connected.map_err(|reason| reason.to_string())?;
         self.transport.confirm(from, &tunnel);
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let admitted = senders.contains(&key) || self.pair(&connection, key).await;

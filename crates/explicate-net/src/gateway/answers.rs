@@ -5,36 +5,36 @@
 
 use explicate_core::units::Time;
 
-/// Answers that the peer has returned.
+/// Counts of marked datagrams, as the peer returns them.
 #[derive(Default)]
 pub struct Answers {
     /// The last count, modulo 2^32.
     last: u32,
-    /// It rose since the last acknowledgements.
+    /// The count rose since the last acknowledgements.
     rose: bool,
     rose_at: Time,
-    come: bool,
+    answering: bool,
 }
 
 impl Answers {
     /// Whether routers answer.
-    pub fn come(&self) -> bool {
-        self.come
+    pub fn answering(&self) -> bool {
+        self.answering
     }
     /// The peer returns this count.
     pub fn count(&mut self, count: u32) {
         self.rose |= count != self.last;
         self.last = count;
     }
-    /// Acknowledgements came, a round trip being that long; whether the answers have just ceased.
+    /// Acknowledgements arrived; `round_trip` is the round-trip time. Returns whether the answers have just ceased.
     pub fn end_acks(&mut self, now: Time, round_trip: Time) -> bool {
-        let before = self.come;
+        let before = self.answering;
         if std::mem::take(&mut self.rose) {
-            (self.come, self.rose_at) = (true, now);
+            (self.answering, self.rose_at) = (true, now);
         } else if now.since(self.rose_at) > round_trip {
-            self.come = false;
+            self.answering = false;
         }
-        before && !self.come
+        before && !self.answering
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
         let rtt = Time::millis(100);
         let mut at = |millis: u64, count: u32| {
             answers.count(count);
-            (answers.end_acks(Time::millis(millis), rtt), answers.come())
+            (answers.end_acks(Time::millis(millis), rtt), answers.answering())
         };
         assert_eq!(at(0, 0), (false, false), "none has answered yet");
         assert_eq!(at(10, 1), (false, true));

@@ -162,7 +162,7 @@ impl Law {
     }
     /// No router answers.
     pub fn is_unanswered(&self) -> bool {
-        self.answers.as_ref().is_some_and(|answers| !answers.come())
+        self.answers.as_ref().is_some_and(|answers| !answers.answering())
     }
     /// The window, packets.
     pub fn window(&self) -> f64 {

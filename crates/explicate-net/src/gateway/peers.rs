@@ -274,14 +274,8 @@ impl Gateway {
         let tls = self.identity.server(keys).map_err(|e| e.to_string())?;
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
-        let connected = match incoming.accept_with(server) {
-            Ok(connecting) => connecting.await,
-            Err(reason) => Err(reason),
-        };
-        let connection = connected.map_err(|reason| {
-            self.transport.forget(from, &tunnel);
-            reason.to_string()
-        })?;
+        let connected = self.transport.accept(incoming, server, &tunnel).await;
+        let connection = connected.map_err(|reason| reason.to_string())?;
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
         self.transport.confirm(from, &tunnel);

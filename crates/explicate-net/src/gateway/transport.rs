@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use explicate_core::units::{Rate, Time};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{AckFrequencyConfig, ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, IdleTimeout, Incoming, MtuDiscoveryConfig,
+    ServerConfig, TransportConfig, VarInt,
+};
 
 use super::config::Limits;
 use super::law::Laws;
@@ -85,6 +88,20 @@ impl Transport {
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(self.config(from, &tunnel)).migration(false);
         (Arc::new(config), tunnel)
+    }
+    /// Completes the handshake of a connection that arrives, and forgets its tunnel if that fails.
+    pub async fn accept(
+        &self,
+        incoming: Incoming,
+        config: Arc<ServerConfig>,
+        tunnel: &Arc<Tunnel>,
+    ) -> Result<Connection, ConnectionError> {
+        let from = incoming.remote_address();
+        let connected = match incoming.accept_with(config) {
+            Ok(connecting) => connecting.await,
+            Err(reason) => Err(reason),
+        };
+        connected.inspect_err(|_| self.forget(from, tunnel))
     }
     /// The peer at the other end of a tunnel has shown its key: no other connection from this address counts any more.
     pub fn confirm(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {

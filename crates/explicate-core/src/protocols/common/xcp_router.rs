@@ -190,8 +190,7 @@ impl<H: Header> XcpRouter<H> {
         ends
     }
 
-    /// The work of [`Router::on_departure`]. Returns the X (header units) of a packet that requests no more than it is
-    /// offered.
+    /// Implements [`Router::on_departure`]. If the packet requests no more than its offer, returns its X (header units).
     #[inline(always)]
     pub(crate) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
         self.min_queue = self.min_queue.min(port.backlog_bytes);
