@@ -2,14 +2,15 @@
 
 A claim has flipped if it holds in the first block and plainly fails under the mutation: by its checks, not by an error
 or an empty class, not by a check that sampling error leaves open, and with every changed case still carrying at least a
-tenth of what it carried.
+tenth of what it carried. Like an experiment, a control that sampling error leaves open is repeated once with four times
+the seeds.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,14 @@ FLIPPED, KEPT, INVALID, IDLE = "flipped", "did not flip", "not valid", "not appl
 
 @dataclass(frozen=True)
 class Trial:
-    """What a control did to a claim: one of the four words, and why."""
+    """What a control did to a claim: one of the four words, and why.
+
+    `is_open` is true if more seeds could change the outcome.
+    """
 
     outcome: str
     why: str
+    is_open: bool = False
 
 
 def judged(original: Block, mutated: Block, starved: str = "") -> Trial:
@@ -52,7 +57,7 @@ def judged(original: Block, mutated: Block, starved: str = "") -> Trial:
     if all(check.holds for check in made):
         return Trial(INVALID, f"a class of runs is empty: {mutated.measured}")
     if is_open([replace(mutated, checks=made)]):
-        return Trial(INVALID, f"undecided: {mutated.measured}")
+        return Trial(INVALID, f"undecided: {mutated.measured}", is_open=True)
     return Trial(FLIPPED, mutated.measured)
 
 
@@ -107,17 +112,29 @@ def _claims(
     if not any(holds[claim].holds for claim in control.flips):
         idle = judged(Block(1, False), Block(1, None))
         return {claim: {"outcome": idle.outcome, "why": idle.why} for claim in control.flips}
-    blocks: Mapping[str, Block] = {}
     try:
         mutated = Attempt(original.experiment, original.effort.name, mutation=control.mutation)
-        perform(mutated)
-        error = starved(original, mutated, store)
-        blocks = mutated.judge_block(store, 0)
+        made = _outcomes(control.flips, original, mutated, holds, perform, store)
+        if undecided := [claim for claim, trial in made.items() if trial.is_open]:
+            made |= _outcomes(undecided, original, mutated.larger(undecided), holds, perform, store)
     except (ValueError, RuntimeError) as problem:
         error = f"it could not be run: {problem}"
-    missing = Block(1, None, note=error)
-    made = {claim: judged(holds[claim], blocks.get(claim, missing), error) for claim in control.flips}
+        made = {claim: judged(holds[claim], Block(1, None, note=error)) for claim in control.flips}
     return {claim: {"outcome": trial.outcome, "why": trial.why} for claim, trial in made.items()}
+
+
+def _outcomes(
+    claims: Sequence[str],
+    original: Attempt,
+    mutated: Attempt,
+    holds: Mapping[str, Block],
+    perform: Callable[[Attempt], None],
+    store: Store,
+) -> dict[str, Trial]:
+    perform(mutated)
+    starving = starved(original, mutated, store)
+    blocks = mutated.judge_block(store, 0)
+    return {claim: judged(holds[claim], blocks[claim], starving) for claim in claims}
 
 
 def load(file: Path, effort: str) -> dict[str, dict[str, Any]]:

@@ -159,6 +159,23 @@ def test_a_mutated_case_must_carry_a_tenth(tmp_path: Path, monkeypatch: pytest.M
     assert done["a", "reno"] == FLIPPED
 
 
+def test_a_control_that_is_open_is_repeated_with_more_seeds(tmp_path: Path, made: Study) -> None:
+    seeds: list[int] = []
+
+    @made.predicate("I-fig2-f")
+    def scattered(data: Data) -> Check:
+        runs = data.runs("one")
+        if protocol(runs[0]) == "xcp":
+            return YES
+        seeds.append(len(runs))
+        return at_least("share", Sample.of(4.0 + number % 2 for number in range(len(runs))), 5.5)
+
+    made.control("other", Settings("protocol", {"flows.0.protocol": "newreno"}), ["I-fig2-f"], why="")
+    done = {(claim[-1], name): outcome for claim, outcome, name in trials.outcomes(run(tmp_path))}
+    assert set(seeds) == {2, 8}, "of two seeds the interval contains the bound"
+    assert done["f", "other"] == FLIPPED
+
+
 def test_controls_are_of_the_closed_list(made: Study) -> None:
     with pytest.raises(ValueError, match="unknown kind"):
         made.control("new", Settings("colour", {}), ["I-fig2-a"], why="")
