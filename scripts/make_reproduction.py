@@ -80,8 +80,8 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
     waiting = [row for row in holding if row["predicate"] not in tried]
     if waiting:
         parts.append(f"{len(waiting)} hold, and their controls have not been run yet")
-    if len(proven) + len(waiting) < len(holding):
-        parts.append(f"{len(holding) - len(proven) - len(waiting)} hold without such a control")
+    if bare := len(holding) - len(proven) - len(waiting):
+        parts.append(f"{bare} {'holds' if bare == 1 else 'hold'} without such a control")
     parts += [
         f"{len(of_classes(claims, Word.DEPENDS))} depend on seeds",
         f"{len(of_classes(claims, Word.CANNOT_FAIL))} cannot fail",

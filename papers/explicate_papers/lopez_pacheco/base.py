@@ -326,5 +326,13 @@ def plain_at(case: Case, nodes: Callable[[str], bool]) -> Case:
     return case.changed(change)
 
 
+def routers_everywhere(content: dict[str, Any]) -> None:
+    """Give the ports of plain routers the controllers of the others."""
+    law = next(link["router"] for link in content["link"] if isinstance(link["router"], dict))
+    for link in content["link"]:
+        if link["router"] == "none":
+            link["router"] = dict(law)
+
+
 XCP_FOR_XCPI = "XCP runs in the place of XCP-i"
 WHY_XCP = "XCP does not see the cloud's narrow link and overruns it, as the paper's section II-B shows"

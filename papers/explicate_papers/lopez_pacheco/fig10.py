@@ -12,7 +12,7 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite
+from explicate_papers.controls import Rewrite, Settings
 from explicate_papers.lopez_pacheco import base
 from explicate_papers.statistics import Check, at_least, at_most, between
 from explicate_papers.study import Case, Data, Effort, Panel, Study
@@ -118,7 +118,7 @@ study.cannot_fail("I-fig10-a", "what the receivers get has crossed one link of 5
 study.control(
     base.XCP_FOR_XCPI,
     base.xcp_instead(EVEN, UNEVEN),
-    ["I-fig10-b", "I-fig10-d", "I-fig10-e"],
+    ["I-fig10-b", "I-fig10-c", "I-fig10-d", "I-fig10-e"],
     base.WHY_XCP,
 )
 study.control(
@@ -127,6 +127,12 @@ study.control(
     ["I-fig10-c"],
     "without the fairness controller of the shared link nothing makes i and k equal: three edges each measure the same "
     "link and hand out all of it",
+)
+study.control(
+    "TCP runs in the place of k",
+    Settings("protocol", {"flows.k.protocol": "newreno"}, lambda label: label == EVEN),
+    ["I-fig10-c"],
+    "TCP does not read the feedback of the shared link, so nothing makes k equal to i",
 )
 
 

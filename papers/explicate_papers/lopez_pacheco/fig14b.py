@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Settings
+from explicate_papers.controls import Settings, edit
 from explicate_papers.lopez_pacheco import base
 from explicate_papers.statistics import Check, at_most
 from explicate_papers.study import Case, Data, Effort, Panel, Study
@@ -49,6 +49,12 @@ study.control(
     Settings("off", {"flows.j.start": "0s"}),
     ["I-fig14b-a"],
     "two flows that grow together from the same window share what both edges find to be left",
+)
+study.control(
+    "a router at the shared link",
+    edit("off", base.routers_everywhere),
+    ["I-fig14b-a"],
+    "one controller serves the shared link and both flows: the edges estimate nothing, and shares become equal",
 )
 
 

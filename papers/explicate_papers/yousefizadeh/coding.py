@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from explicate_papers.controls import Rewrite, edit
+from explicate_papers.controls import Rewrite, Where, edit, everywhere
 from explicate_papers.statistics import Check, Sample, above, at_least, at_most
 from explicate_papers.study import Case, Data, Effort, Panel
 from explicate_papers.yousefizadeh import base
@@ -19,8 +19,11 @@ LOSS = 1e-3
 Key = tuple[str, str, float, float]
 
 
-def recode(rate: float) -> Rewrite:
-    """Return the mutation that gives data this code rate, whatever the label says; controllers know what it leaves."""
+def recode(rate: float, where: Where = everywhere) -> Rewrite:
+    """Return the mutation that gives data this code rate, whatever the label says; controllers know what it leaves.
+
+    It changes the cases that `where` chooses.
+    """
 
     def change(label: Key, case: Case) -> Case:
         mbps = base.MBPS * base.share(label[0], (rate, 0.5), two_way=True)
@@ -33,7 +36,7 @@ def recode(rate: float) -> Rewrite:
 
         return case.changed(recoded)
 
-    return Rewrite("flat", change)
+    return Rewrite("flat", change, where)
 
 
 def with_antennas(antennas: str) -> Rewrite:
@@ -112,8 +115,9 @@ class Curves:
         points = {snr: (self.at(data, 0.9, snr), self.at(data, 1.0, snr)) for snr in self.below_uncoded(data.effort)}
         best = max(points, key=lambda snr: points[snr][0].mean - times * points[snr][1].mean)
         coded, plain = points[best]
-        yield at_least(
-            f"{self}, {best:g} dB: million packets at rate 0.9, less {times:g} times uncoded", coded - times * plain, 0
+        # More, and not as much: where nothing arrives, twice nothing does.
+        yield above(
+            f"{self}, {best:g} dB: million packets at rate 0.9 and {times:g} times uncoded", coded, times * plain
         )
         for snr, (coded, plain) in points.items():
             yield at_least_as_high(f"{self}, {snr:g} dB: million packets at rate 0.9 and uncoded", coded, plain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from explicate_papers.controls import Place, edit, exchange
@@ -127,6 +127,22 @@ def only_tcp(label: Key) -> Key:
     return TCP, *label[1:]
 
 
+def other_product(label: Key) -> Key:
+    """Return the label of VCP in place of XCP's, and the other way round."""
+    return {XCP: VCP, VCP: XCP}.get(label[0], label[0]), *label[1:]
+
+
+def clear(source: Callable[[Key], Key]) -> Callable[[Key], Key]:
+    """Return `source` for the runs in which the radio loses nothing; the others stay."""
+    return lambda label: source(label) if label[2] == CLEAR_DB else label
+
+
+def tcp_behind_the_transition(label: Key) -> Key:
+    """Return the label of TCP for the highest ratio before the clear one."""
+    _, antennas, snr = label
+    return only_tcp(label) if snr == float(int(MARKS[antennas][1]) + 2) else label
+
+
 study.control(
     "one antenna", with_antennas("1x1"), ["Y-fig3-a", "Y-fig3-f"],
     "All radios have one antenna: no transition moves, and those of more antennas lie too far right.",
@@ -152,6 +168,18 @@ study.control(
 study.control(
     "low and high ratio exchanged", Place("exchange", low_for_clear), ["Y-fig3-e"],
     "A run below the transition stands above it: the curve falls where it should rise.",
+)  # fmt: skip
+study.control(
+    "TCP for all where nothing is lost", Place("protocol", clear(only_tcp)), ["Y-fig3-c"],
+    "The plateau is that of TCP, which does not deliver a tenth more than itself.",
+)  # fmt: skip
+study.control(
+    "XCP and VCP exchanged where nothing is lost", Place("exchange", clear(other_product)), ["Y-fig3-d"],
+    "Only the plateaus are compared: if XCP leads, VCP in its place does not.",
+)  # fmt: skip
+study.control(
+    "TCP behind the transition", Place("protocol", tcp_behind_the_transition), ["Y-fig3-e"],
+    "At the highest ratio but one TCP runs: more signal brings less than the plateau that XCP and VCP had before.",
 )  # fmt: skip
 study.cannot_fail("Y-fig3-g", "No sender can bring more through a line than its rate, whatever protocol or code.")
 

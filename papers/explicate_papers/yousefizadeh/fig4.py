@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from explicate_papers.statistics import Check, above, at_most, near
 from explicate_papers.study import Case, Data, Effort, Panel, Study
-from explicate_papers.yousefizadeh.base import BETA_8, VCP
+from explicate_papers.yousefizadeh.base import BETA_8, CLEAR_DB, VCP
 from explicate_papers.yousefizadeh.coding import RATES, Curves, Key, recode, with_antennas
 
 study = Study("Y-fig4")
@@ -78,6 +78,19 @@ study.control(
 study.control(
     "one antenna", with_antennas("1x1"), ["Y-fig4-d"],
     "All radios have one antenna: what stands for 2x2 has no gain, and its transition lies where that of 1x1 does.",
+)  # fmt: skip
+study.control(
+    "a code in place of none", recode(0.9, lambda label: label[2] == 1.0), ["Y-fig4-a", "Y-fig4-b", "Y-fig4-e"],
+    "The runs that should be uncoded have the code of 0.9, which is no better than itself, nor further left; and one "
+    "antenna delivers at 30 dB.",
+)  # fmt: skip
+study.control(
+    "one code where nothing is lost", recode(0.9, lambda label: label[3] == CLEAR_DB), ["Y-fig4-c"],
+    "All plateaus with a code have the parity of 0.9: none is lower than another.",
+)  # fmt: skip
+study.control(
+    "a code for one antenna alone", recode(0.9, lambda label: label[1] == "1x1" and label[2] == 1.0), ["Y-fig4-d"],
+    "Four antennas lie left of one at the same rate; against one with a code, four without do not.",
 )  # fmt: skip
 
 

@@ -130,6 +130,12 @@ def other_ack_code(label: Key) -> Key:
     return (system, kind, {0.5: 1.0, 1.0: 0.5}.get(rate, rate), value) if kind == "code" else label
 
 
+def strong_ack_code(label: Key) -> Key:
+    """Return the label with the strong code for acknowledgements in place of the weak one."""
+    system, kind, _, value = label
+    return (system, kind, 0.5, value) if kind == "code" else label
+
+
 def other_end(label: Key) -> Key:
     """Return the label with TCP in place of XCP, and the other way round, where losses are forced."""
     system, kind, rate, value = label
@@ -145,6 +151,10 @@ def other_code(content: dict[str, Any]) -> None:
 study.control(
     "strong and weak code of acknowledgements exchanged", Place("exchange", other_ack_code), ["Y-txt-ack-a"],
     "If the strong code brings half as much again, the weak one in its place does not.",
+)  # fmt: skip
+study.control(
+    "the strong code for all acknowledgements", Place("flat", strong_ack_code), ["Y-txt-ack-a"],
+    "One code brings no more than itself.",
 )  # fmt: skip
 study.control(
     "XCP and TCP exchanged", Place("exchange", other_end), ["Y-txt-ack-b"],
