@@ -1,7 +1,7 @@
 //! The routes of a scenario's flows, and the controllers that the links on them need.
 
 use explicate_core::api::AnyProtocol;
-use explicate_core::flow::is_guarded;
+use explicate_core::endpoint::is_guarded;
 use explicate_core::registry;
 use explicate_scenario::model::{FlowGroup, Scenario};
 use explicate_scenario::routing::Routes;

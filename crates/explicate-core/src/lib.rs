@@ -16,8 +16,8 @@ pub mod api;
 pub mod channel;
 pub mod custom;
 pub mod datagram;
+pub mod endpoint;
 pub mod estimate;
-pub mod flow;
 pub mod guard;
 pub mod medium;
 pub mod params;
@@ -30,7 +30,6 @@ pub mod reassembly;
 pub mod recovery;
 pub mod registry;
 pub mod rng;
-pub mod sink;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;

@@ -97,7 +97,7 @@ fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], ring
         class.model.law(&LawInit {
             values: &group.values,
             packet: class.packet,
-            initial_window: group.values.get(explicate_core::flow::PARAMS, "initial_window"),
+            initial_window: group.values.get(explicate_core::endpoint::PARAMS, "initial_window"),
             interface: links[hops[0].link as usize].rate,
             rtt,
         })

@@ -3,7 +3,7 @@
 use explicate_build::tables::{Cell, Tables};
 use explicate_scenario::model::Scenario;
 
-use crate::network::{Class, FlowStats};
+use crate::network::{Class, SenderStats};
 
 /// Ratio of adjacent bucket bounds in the histogram of a queue: the 95th percentile is exact to 4 %.
 const RATIO: f64 = 1.08;
@@ -121,7 +121,7 @@ pub(crate) fn measure(
     scenario: &Scenario,
     run: u64,
     network: &crate::network::Network,
-    before: &[FlowStats],
+    before: &[SenderStats],
 ) {
     let span = scenario.duration.since(scenario.warmup).as_secs_f64();
     for (class, before) in network.classes.iter().zip(before) {

@@ -6,7 +6,7 @@
 
 use explicate_build::flows::starts;
 use explicate_build::ways::ways;
-use explicate_core::flow::{self, header_bytes};
+use explicate_core::endpoint::{self, header_bytes};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
@@ -95,12 +95,12 @@ pub(crate) struct Class {
     /// Bytes sent in this step.
     pub(crate) sending: Parcel,
     pub(crate) over: bool,
-    pub(crate) stats: FlowStats,
+    pub(crate) stats: SenderStats,
 }
 
 /// Counters of a class, for all of its flows together.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct FlowStats {
+pub(crate) struct SenderStats {
     /// Bytes sent, detected as lost, received and acknowledged.
     pub(crate) sent: f64,
     pub(crate) lost: f64,
@@ -324,7 +324,7 @@ fn class(
     let protocol = group.resolved.protocol;
     let model = model(protocol.name()).ok_or(RunError::NoModel(protocol.name()))?;
     let packet = group.packet as f64;
-    let get = |name| group.values.get(flow::PARAMS, name);
+    let get = |name| group.values.get(endpoint::PARAMS, name);
     let first = hops.len() as u32;
     let (mut position, passed) = (0u64, draft.delays.iter().sum::<f64>());
     let both = || draft.there.iter().map(|l| (l, true)).chain(draft.back.iter().map(|l| (l, false)));
@@ -377,7 +377,7 @@ fn class(
         in_flight: 0.0,
         sending: Parcel::default(),
         over: false,
-        stats: FlowStats { completed: f64::NAN, ..FlowStats::default() },
+        stats: SenderStats { completed: f64::NAN, ..SenderStats::default() },
     })
 }
 

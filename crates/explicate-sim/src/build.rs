@@ -7,7 +7,7 @@ use explicate_build::ports::port;
 use explicate_build::ways::{Ways, crossing, ways};
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
-use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::endpoint::{FlowInit, PARAMS};
 use explicate_core::medium::dcf::{Layout, Medium, Over, rate_index};
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;

@@ -4,8 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use explicate_core::flow::FlowStats;
-use explicate_core::sink::SinkStats;
+use explicate_core::endpoint::{ReceiverStats, SenderStats};
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
@@ -62,7 +61,7 @@ pub struct Run {
     /// The network at the end.
     pub engine: Engine,
     /// Counters of both ends of each flow when the measured span began.
-    pub baseline: Vec<(FlowStats, SinkStats)>,
+    pub baseline: Vec<(SenderStats, ReceiverStats)>,
     /// Samples in order of time.
     pub samples: Vec<Sample>,
     /// The packet trace.
@@ -79,7 +78,7 @@ pub struct Stepper {
     seed: u64,
     engine: Engine,
     sampler: Option<Sampler>,
-    baseline: Vec<(FlowStats, SinkStats)>,
+    baseline: Vec<(SenderStats, ReceiverStats)>,
     measuring: bool,
     warmup: Time,
     end: Time,

@@ -1,6 +1,6 @@
 //! `explicated advise`: recommends a protocol for a path, from a table made with the simulator (`scripts/advice.py`).
 
-use explicate_core::flow::PARAMS;
+use explicate_core::endpoint::PARAMS;
 use explicate_core::params::Values;
 use explicate_core::units::Time;
 use serde_json::{Value, json};

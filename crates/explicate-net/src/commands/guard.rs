@@ -1,6 +1,6 @@
 //! Behaviour as TCP where no router answers: the option, and reports of the controller in use.
 
-use explicate_core::flow::{PARAMS, is_guarded, set_guarded};
+use explicate_core::endpoint::{PARAMS, is_guarded, set_guarded};
 use explicate_core::guard::Law;
 use explicate_core::units::Time;
 use explicate_scenario::model::FlowGroup;

@@ -7,12 +7,11 @@ use std::path::Path;
 
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::recovery::COMMON;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::model::FlowGroup;
@@ -230,11 +229,11 @@ fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option
             (Content::Nothing, Source::Until { stop, started: false })
         }
     };
-    let mut flow = Flow::new(&init);
+    let mut flow = SenderEndpoint::new(&init);
     flow.attach(Address((*own).into()));
     Ok(Sending::new(Plan {
         flow,
-        elsewhere: Sink::new(&init),
+        elsewhere: ReceiverEndpoint::new(&init),
         source,
         start: Time::ZERO,
         hello: Hello { instead, ..Hello::new(&args.protocol, group.packet, &group.values, content) },

@@ -1,10 +1,9 @@
-//! The sending end of one flow: the core's [`Flow`] with its application, and the request for the verdict at its end.
+//! The sending end of one flow: the core's [`SenderEndpoint`] with its application, and the request for the verdict at its end.
 
 use std::net::SocketAddrV4;
 
 use explicate_build::source::Source;
-use explicate_core::flow::{Event, Flow};
-use explicate_core::sink::Sink;
+use explicate_core::endpoint::{Event, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -38,13 +37,13 @@ pub enum Standing {
 /// The sending end of a flow.
 pub struct Sending {
     /// The core's sending end.
-    pub flow: Flow,
+    pub flow: SenderEndpoint,
     /// Its application.
     pub source: Source,
     /// When the next event of the application is due.
     acts: Time,
     /// A placeholder for the application's remote end.
-    pub elsewhere: Sink,
+    pub elsewhere: ReceiverEndpoint,
     opening: Opening,
     /// The upper half of its number.
     pub high: u32,
@@ -83,9 +82,9 @@ pub struct Sending {
 /// Parameters of a sending end.
 pub struct Plan {
     /// The core's sending end.
-    pub flow: Flow,
+    pub flow: SenderEndpoint,
     /// A receiving end that is never used, for applications that need one.
-    pub elsewhere: Sink,
+    pub elsewhere: ReceiverEndpoint,
     /// Its application.
     pub source: Source,
     /// When that begins.

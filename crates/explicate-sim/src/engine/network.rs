@@ -1,9 +1,8 @@
 //! Assembly of a network: links, routes and flows.
 
 use explicate_build::source::Source;
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::port::Port;
-use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 
 use super::link::Reads;
@@ -71,8 +70,8 @@ impl Engine {
         let RoutePair { forward, back } = way;
         self.groups.resize(self.groups.len().max(member.group as usize + 1), init.id);
         self.ends.push(Ends {
-            flow: Flow::new(init),
-            sink: Sink::new(init),
+            flow: SenderEndpoint::new(init),
+            receiver: ReceiverEndpoint::new(init),
             source,
             processing,
             start,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use explicate_build::source::Source;
 use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control};
 use explicate_core::api::RouterInit;
-use explicate_core::flow::FlowInit;
+use explicate_core::endpoint::FlowInit;
 use explicate_core::params::Values;
 use explicate_core::port::{Class, Port, PortInit};
 use explicate_core::qdisc::QdiscInit;
@@ -159,11 +159,11 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
     }
     engine.prepare();
     engine.run_until(Time::secs(10));
-    let before: Vec<u64> = engine.ends.iter().map(|e| e.sink.stats().bytes).collect();
+    let before: Vec<u64> = engine.ends.iter().map(|e| e.receiver.stats().bytes).collect();
     engine.run_until(end);
     engine.settle_all();
     engine.audit().expect("packets are conserved");
-    std::array::from_fn(|i| engine.ends[i].sink.stats().bytes - before[i])
+    std::array::from_fn(|i| engine.ends[i].receiver.stats().bytes - before[i])
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! Acknowledgements that are computed before their packets arrive, for drivers that compute both at once.
 
-use super::{Returns, Sink};
+use super::{ReceiverEndpoint, Returns};
 use crate::protocols::rate_header;
 use crate::wire::{Packet, SackRanges, flag};
 
-impl Sink {
+impl ReceiverEndpoint {
     /// Whether acknowledgements may be computed ahead: each is sent at once and returns only fields of its packet.
     pub fn foretells(&self) -> bool {
         self.returns != Returns::Own
     }
     /// The length of the acknowledgement that a data packet in flight will cause, if all packets before it have been
     /// taken and it is the next in order. Later writes into the packet then change neither the time nor the kind of
-    /// its acknowledgement. Take it by [`Sink::take_ahead`].
+    /// its acknowledgement. Take it by [`ReceiverEndpoint::take_ahead`].
     #[inline(always)]
     pub fn foretell(&self, packet: &Packet) -> Option<u16> {
         let header = &packet.transport;
@@ -42,7 +42,7 @@ impl Sink {
         self.answer as u16 + 8 * ranges as u16
     }
     /// Takes the segment of a packet whose acknowledgement was computed ahead, and stores the answer in the packet
-    /// for [`Sink::turn_late`].
+    /// for [`ReceiverEndpoint::turn_late`].
     #[inline(always)]
     pub fn take_ahead(&mut self, packet: &mut Packet) {
         self.received += 1;
@@ -50,7 +50,7 @@ impl Sink {
         self.data.insert_next(packet.transport.payload());
         packet.transport.set_window(self.data.next());
     }
-    /// [`Sink::turn`] for a packet that was taken ahead, after the last write into it.
+    /// [`ReceiverEndpoint::turn`] for a packet that was taken ahead, after the last write into it.
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
         let ip_len = self.answer_bytes(packet.transport.sack_count());

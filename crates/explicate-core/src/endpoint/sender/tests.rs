@@ -3,15 +3,15 @@
 use alloc::vec::Vec;
 
 use super::*;
+use crate::endpoint::ReceiverEndpoint;
 use crate::registry;
-use crate::sink::Sink;
 
 const RTT: Time = Time::millis(100);
 
 /// Both ends of a flow with packets of 1000 bytes.
 struct Ends {
-    flow: Flow,
-    sink: Sink,
+    flow: SenderEndpoint,
+    receiver: ReceiverEndpoint,
 }
 
 impl Ends {
@@ -30,7 +30,7 @@ impl Ends {
             packet: 1000,
             interface: Rate::mbps(100),
         };
-        Ends { flow: Flow::new(&init), sink: Sink::new(&init) }
+        Ends { flow: SenderEndpoint::new(&init), receiver: ReceiverEndpoint::new(&init) }
     }
     /// The next packet to send.
     fn packet(&mut self, now: Time) -> Option<Packet> {
@@ -40,7 +40,7 @@ impl Ends {
     /// The packet's answer arrives at `now`.
     fn answer(&mut self, now: Time, mut packet: Packet) {
         let mut sack = SackRanges::NONE;
-        assert!(self.sink.turn(now, &mut packet, &mut sack), "every packet is answered");
+        assert!(self.receiver.turn(now, &mut packet, &mut sack), "every packet is answered");
         self.flow.handle_packet(now, &packet, &sack);
     }
     /// Writes, and is connected at [`RTT`].

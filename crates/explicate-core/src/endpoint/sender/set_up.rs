@@ -1,14 +1,14 @@
 //! Connection set-up: a SYN offers options, its answer grants some, and the flow continues without the others.
 
 use super::round_trip::in_ticks;
-use super::{Flow, State, header_bytes};
+use super::{SenderEndpoint, State, header_bytes};
 use crate::api::SenderInit;
 use crate::params::Values;
 use crate::recovery::Next;
 use crate::units::Time;
 use crate::wire::{Congestion, Packet, Transport, flag, option, stamp_age};
 
-impl Flow {
+impl SenderEndpoint {
     /// The answer to the SYN arrived: disables the options that the other end refused.
     #[cold]
     #[inline(never)]

@@ -1,5 +1,5 @@
 //! The sending endpoint of a flow: a congestion controller over a recovery. The receiving endpoint is
-//! [`crate::sink::Sink`].
+//! [`crate::endpoint::ReceiverEndpoint`].
 //!
 //! Both have four methods: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. After each input a
 //! driver calls `poll_transmit` until it returns nothing, and then `poll_timeout`.
@@ -33,7 +33,7 @@ mod stats;
 mod tests;
 
 pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
-pub use stats::FlowStats;
+pub use stats::SenderStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
 pub fn header_bytes(congestion: bool) -> u16 {
@@ -83,7 +83,7 @@ enum State {
 }
 
 /// The sending end of a flow.
-pub struct Flow {
+pub struct SenderEndpoint {
     id: u32,
     state: State,
     sender: Box<AnySender>,
@@ -129,9 +129,9 @@ pub struct Flow {
     rare: Option<Box<Rare>>,
 }
 
-impl Flow {
+impl SenderEndpoint {
     /// A flow whose application has not written yet.
-    pub fn new(init: &FlowInit<'_>) -> Flow {
+    pub fn new(init: &FlowInit<'_>) -> SenderEndpoint {
         let params = Params::of(init.values);
         let header = init.protocol.congestion_header();
         let overhead = data_header_bytes(init.protocol);
@@ -150,7 +150,7 @@ impl Flow {
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let recovery = init.recovery.build(init.values);
-        Flow {
+        SenderEndpoint {
             id: init.id,
             state: State::Idle,
             interest: sender.interest(),
@@ -347,7 +347,7 @@ impl Flow {
         if self.tick == 0 || paced { due } else { due.next_multiple_of(Time(self.tick as u64)) }
     }
 
-    /// When this endpoint next needs [`Flow::handle_timeout`].
+    /// When this endpoint next needs [`SenderEndpoint::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let mut due = self.outstanding.at().timer;
@@ -388,7 +388,7 @@ impl Flow {
         self.poll_next(now).is_some_and(|next| self.transmit(now, next, out))
     }
 
-    /// The first half of [`Flow::poll_transmit`], which needs no packet: the next segment that the window and pacing
+    /// The first half of [`SenderEndpoint::poll_transmit`], which needs no packet: the next segment that the window and pacing
     /// allow.
     #[inline]
     pub fn poll_next(&mut self, now: Time) -> Option<Next> {
@@ -411,7 +411,7 @@ impl Flow {
         Some(next)
     }
 
-    /// Whether the window is known to be full, so that [`Flow::poll_next`] would return nothing. False for flows that
+    /// Whether the window is known to be full, so that [`SenderEndpoint::poll_next`] would return nothing. False for flows that
     /// pace.
     #[inline]
     pub fn is_full(&mut self) -> bool {
@@ -422,7 +422,7 @@ impl Flow {
         true
     }
 
-    /// The second half: writes the segment that [`Flow::poll_next`] returned into `out`; false if the application has
+    /// The second half: writes the segment that [`SenderEndpoint::poll_next`] returned into `out`; false if the application has
     /// no data.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {

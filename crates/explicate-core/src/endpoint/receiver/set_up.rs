@@ -1,7 +1,7 @@
 //! Negotiation when a flow opens.
 
-use super::{Returns, Sink};
-use crate::flow::header_bytes;
+use super::{ReceiverEndpoint, Returns};
+use crate::endpoint::header_bytes;
 use crate::wire::{Transport, flag, option};
 
 /// Properties of a flow that are known before it opens, one bit each because there are many flows.
@@ -25,11 +25,11 @@ impl Terms {
     }
 }
 
-impl Sink {
+impl ReceiverEndpoint {
     /// Ignores everything before a SYN. The receiver of a simulated flow needs no such check: nothing is sent to it
     /// earlier.
     #[must_use]
-    pub fn listening(mut self) -> Sink {
+    pub fn listening(mut self) -> ReceiverEndpoint {
         self.id = !self.id;
         self
     }
