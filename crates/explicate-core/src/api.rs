@@ -12,8 +12,8 @@ use alloc::boxed::Box;
 
 use crate::agent::{Address, AgentKind};
 use crate::params::{Info, Param, Values};
-use crate::passage::DropCause;
 use crate::rng::Rng;
+use crate::transit::DropCause;
 use crate::units::{Rate, Time};
 pub use crate::view::{PortView, Probe};
 use crate::wire::{CONGESTION_LEN, Congestion, Describe, Packet, Transport};

@@ -21,7 +21,6 @@ pub mod estimate;
 pub mod guard;
 pub mod medium;
 pub mod params;
-pub mod passage;
 pub mod port;
 pub mod presets;
 pub mod protocols;
@@ -32,6 +31,7 @@ pub mod registry;
 pub mod rng;
 #[doc(hidden)]
 pub mod testing;
+pub mod transit;
 pub mod units;
 pub mod view;
 pub mod wire;

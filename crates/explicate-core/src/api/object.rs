@@ -12,8 +12,8 @@ use crate::api::{
     Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Writes,
 };
 use crate::params::{Info, Param, Values};
-use crate::passage::{DropCause, Passages, Passed};
 use crate::rng::Rng;
+use crate::transit::{DropCause, Passed, Transits};
 use crate::units::Time;
 use crate::wire::{Congestion, Packet};
 
@@ -262,24 +262,24 @@ pub trait RouterObject: Send {
         self.on_departure(left, packet, &unknown);
     }
     /// [`Router::on_arrival`], then [`RouterObject::on_departure_ahead`].
-    fn on_passage_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+    fn on_transit_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
         self.on_arrival(came, packet, port);
         self.on_departure_ahead(left, packet, port);
     }
     /// Arrival at an idle port and departure from it, with no other event between them.
     #[inline(always)]
-    fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+    fn on_transit(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
         let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
         self.on_arrival(came, packet, &idle);
         self.on_departure(left, packet, &PortView { busy: true, ..idle });
     }
-    /// [`RouterObject::on_passage`] for consecutive packets; returns their number and their bytes.
-    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> Passed {
+    /// [`RouterObject::on_transit`] for consecutive packets; returns their number and their bytes.
+    fn on_transits(&mut self, mut transits: Transits<'_>, port: &PortView) -> Passed {
         let mut passed = Passed::default();
-        while let Some((came, left, packet)) = passages.next() {
+        while let Some((came, left, packet)) = transits.next() {
             passed.packets += 1;
             passed.bytes += packet.ip_len as u64;
-            self.on_passage(came, left, packet, port);
+            self.on_transit(came, left, packet, port);
         }
         passed
     }

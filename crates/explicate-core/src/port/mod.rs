@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 
 use crate::api::{AnyRouter, PortView};
 use crate::channel::{Channel, ServiceCurve};
-pub use crate::passage::{Slot, Waiting};
 use crate::qdisc::{Discipline, DropCause, Verdict};
+pub use crate::transit::{Slot, Waiting};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 

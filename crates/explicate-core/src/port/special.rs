@@ -10,7 +10,7 @@ use super::reference::Reference;
 use super::shared::SharedLine;
 use super::{Arrival, Arriving, Mode, Note, Port, Store};
 use crate::channel::{Channel, Coding, Disturbance};
-use crate::passage::Waiting;
+use crate::transit::Waiting;
 use crate::units::Time;
 
 /// Optional equipment of a port.

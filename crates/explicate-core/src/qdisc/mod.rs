@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use self::common::Room;
 use crate::api::{PortView, Probe};
 use crate::params::{Info, Values};
-pub use crate::passage::DropCause;
 use crate::rng::Rng;
+pub use crate::transit::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 

@@ -5,7 +5,7 @@ use explicate_core::api::{
     SenderInit, Sent,
 };
 use explicate_core::params::Param;
-use explicate_core::passage::DropCause;
+use explicate_core::transit::DropCause;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
 use pyo3::exceptions::PyValueError;

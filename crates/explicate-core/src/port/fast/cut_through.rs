@@ -35,7 +35,7 @@ impl Port {
             packet.ttl = packet.ttl.saturating_sub(self.hops);
         }
         if let Some(router) = &mut self.gate.router {
-            router.on_passage_ahead(at, Time(departs), packet, &self.view);
+            router.on_transit_ahead(at, Time(departs), packet, &self.view);
         }
         Some(Time(departs))
     }
@@ -92,7 +92,7 @@ impl Port {
         let mut waiting = Waiting { arrives: now, departs, handle: PASSED, bytes: bytes as u16, lost: false };
         if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unobserved_until, &self.stats) {
             if let Some(router) = &mut self.gate.router {
-                router.on_passage_ahead(now, departs, store.packet(handle), &self.view);
+                router.on_transit_ahead(now, departs, store.packet(handle), &self.view);
             }
         } else {
             waiting.handle = handle;

@@ -2,8 +2,8 @@
 //! of their departure.
 
 use super::cut_through::PASSED;
-use crate::passage::Waiting;
 use crate::port::{Mode, Moment, Port};
+use crate::transit::Waiting;
 use crate::units::Time;
 
 /// When the line becomes free of earlier packets, and when this packet departs.

@@ -3,8 +3,8 @@
 //! and departure when the next one arrives. A packet that is still in the port then goes into the ring, and so do
 //! packets of a port with several packets ahead whose headers are not final.
 
-use crate::passage::Waiting;
 use crate::port::{Arriving, Horizon, Mode, Port, Store};
+use crate::transit::Waiting;
 use crate::units::Time;
 
 /// A packet, without its arrival.
@@ -79,7 +79,7 @@ impl Port {
             packet.ttl = packet.ttl.saturating_sub(self.hops);
         }
         if let Some(router) = &mut self.gate.router {
-            router.on_passage(self.arrives, departs, packet, &self.view);
+            router.on_transit(self.arrives, departs, packet, &self.view);
         }
         true
     }

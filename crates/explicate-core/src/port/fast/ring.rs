@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::passage::{Passed, Waiting};
+use crate::transit::{Passed, Waiting};
 use crate::units::Time;
 
 const NOTHING: Waiting =

@@ -1,8 +1,8 @@
 //! Catching up: computes what happened in a port before anything observes it: departures, predicted arrivals, timers.
 
 use super::cut_through::PASSED;
-use crate::passage::Passages;
 use crate::port::{Mode, Note, Port, Store, Waiting};
+use crate::transit::Transits;
 use crate::units::Time;
 
 impl Port {
@@ -35,8 +35,8 @@ impl Port {
         let passed = match (&mut self.gate.router, store.slots()) {
             (Some(router), Some(slots)) => {
                 let (queue, after) = self.ring.side_by_side();
-                let passages = Passages { queue, after, until, hops: self.hops, slots };
-                let passed = router.on_passages(passages, &self.view);
+                let transits = Transits { queue, after, until, hops: self.hops, slots };
+                let passed = router.on_transits(transits, &self.view);
                 self.ring.skip(passed.packets);
                 passed
             }
@@ -45,7 +45,7 @@ impl Port {
                 let packet = store.packet(handle);
                 packet.ttl = packet.ttl.saturating_sub(self.hops);
                 if let Some(router) = router {
-                    router.on_passage(arrives, departs, packet, &self.view);
+                    router.on_transit(arrives, departs, packet, &self.view);
                 }
                 store.note(departs, self.number, handle, Note::Departed);
             }),
