@@ -50,7 +50,7 @@ impl Port {
         (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
     }
     /// Packets that the channel will lose and that have not departed.
-    pub fn doomed(&self) -> usize {
+    pub fn losses_ahead(&self) -> usize {
         self.ring.iter().filter(|w| w.lost).count()
     }
     /// Bytes and packets that wait, without the packet in service. Catch up first.

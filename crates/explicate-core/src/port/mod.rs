@@ -92,7 +92,7 @@ pub enum Arrival {
     /// It departs at this time.
     Departs(Time),
     /// It departs at this time, and the channel will lose it.
-    Doomed(Time),
+    DepartsLost(Time),
     /// It waits for the scheduler: poll the port.
     Queued,
     /// It was dropped, and its handle released.

@@ -101,7 +101,7 @@ impl Port {
         let lost = self.lost_on_air(departs, handle, wire, store);
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost });
         self.join(now, departs, bytes as u32);
-        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
+        if lost { Arrival::DepartsLost(departs) } else { Arrival::Departs(departs) }
     }
 
     fn lost_before(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {

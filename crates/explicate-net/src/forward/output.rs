@@ -44,7 +44,7 @@ impl Output {
         self.until = now;
         match self.port.handle_packet(now, handle, pool) {
             Arrival::Departs(at) => self.inside.push_back((at, handle)),
-            Arrival::Doomed(_) | Arrival::Queued => {}
+            Arrival::DepartsLost(_) | Arrival::Queued => {}
             Arrival::Dropped => return false,
         }
         true

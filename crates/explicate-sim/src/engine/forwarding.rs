@@ -86,7 +86,7 @@ impl Engine {
                     self.queued(hop.link(), slot);
                     return Forwarded { flow: NIL, at: now };
                 }
-                Arrival::Doomed(_) => return Forwarded { flow: NIL, at: now },
+                Arrival::DepartsLost(_) => return Forwarded { flow: NIL, at: now },
                 Arrival::Dropped => return Forwarded { flow: NIL, at: Time::NEVER },
             }
         };

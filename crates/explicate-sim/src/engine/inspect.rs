@@ -90,7 +90,7 @@ impl Engine {
         let delivered = self.delivered();
         let mut slots = timers + hosts + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
-            let not_arrived = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let not_arrived = if link.port.is_scheduled() { link.port.len() } else { link.port.losses_ahead() } as u64;
             let inside = on_link[index] + not_arrived;
             let stats = &link.port.stats;
             if self.radio(index as u32).is_some() {

@@ -59,7 +59,7 @@ pub(super) struct Transmission {
     /// Stations that decode it defer until then.
     pub(super) silent_until: Time,
     /// The link's channel destroys it.
-    pub(super) doomed: bool,
+    pub(super) lost_on_channel: bool,
     pub(super) heard: Arc<[Heard]>,
 }
 
@@ -199,7 +199,7 @@ impl Medium {
                 data_rate: 0,
                 ends: now + span,
                 silent_until: now,
-                doomed: false,
+                lost_on_channel: false,
                 heard,
             },
         );
@@ -235,7 +235,7 @@ impl Medium {
         for heard in t.heard.iter() {
             let s = &mut self.stations[heard.station as usize];
             if let Some((mut intact, sinr)) = s.heard_all(w.now(), &self.settings, heard, t.serial) {
-                intact &= !(t.doomed && heard.station == t.to);
+                intact &= !(t.lost_on_channel && heard.station == t.to);
                 if intact && self.settings.noisy {
                     intact = s.error_rng.uniform() >= self.settings.error(t.bytes, t.rate, sinr);
                 }
