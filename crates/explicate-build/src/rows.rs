@@ -123,7 +123,7 @@ impl LinkRow<'_> {
             measured.overflow.into(),
             measured.early.into(),
             measured.channel.into(),
-            self.total.gone().into(),
+            self.total.lost_or_dropped().into(),
             measured.marks.into(),
             self.time_to_ninety.map(|t| t.as_secs_f64()).into(),
             measured.damaged.into(),

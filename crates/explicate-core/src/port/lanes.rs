@@ -15,7 +15,7 @@ use super::division::Division;
 use super::{Arrival, At, Class, Gate, Note, Port, Store, mark_or_drop};
 use crate::api::{PortView, Probe};
 use crate::qdisc::common::Fifo;
-use crate::qdisc::{ActiveQueue, Discipline, Gone, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, Discipline, Dropped, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
@@ -83,7 +83,7 @@ pub(super) struct Lanes {
     /// A medium takes the packets, instead of a line sending them; see `pulled.rs`.
     pub(super) pulled: bool,
     /// Packets dropped by a queue and not reported yet.
-    gone: Gone,
+    dropped: Dropped,
     /// The backlog of all lanes, and the one in the statistics.
     pub(super) waiting: Backlog,
     counted: Backlog,
@@ -125,7 +125,7 @@ impl Lanes {
             serving: None,
             sent: VecDeque::new(),
             pulled: false,
-            gone: Gone::new(),
+            dropped: Dropped::new(),
             waiting: Backlog::default(),
             counted: Backlog::default(),
             pending: Time::NEVER,
@@ -257,9 +257,9 @@ impl Port {
         let packet = store.packet(handle);
         let capable = packet.ecn() != Ecn::NotCapable;
         let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
-        lane.queue.enqueue(queued, packet, &mut lanes.gone);
+        lane.queue.enqueue(queued, packet, &mut lanes.dropped);
         lanes.enter(index, queued.bytes);
-        let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
+        let refused = lanes.dropped.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
         if self.lanes.as_deref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
@@ -297,8 +297,8 @@ impl Port {
                 return;
             }
             let lane = &mut lanes.lanes[index];
-            let next = lane.queue.dequeue(at, &mut lanes.gone);
-            assert!(next.is_some() || !lanes.gone.is_empty(), "a queue discipline keeps packets back");
+            let next = lane.queue.dequeue(at, &mut lanes.dropped);
+            assert!(next.is_some() || !lanes.dropped.is_empty(), "a queue discipline keeps packets back");
             lane.idle_since = at;
             if let Some((sent, _)) = next {
                 lanes.leave(index, sent.bytes);
@@ -357,15 +357,15 @@ impl Port {
     /// Completes the drops of a lane's queue.
     fn tell_gone(&mut self, at: Time, index: usize, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
-        if lanes.gone.is_empty() {
+        if lanes.dropped.is_empty() {
             return;
         }
-        for i in 0..lanes.gone.len() {
-            lanes.leave(index, lanes.gone[i].0.bytes);
+        for i in 0..lanes.dropped.len() {
+            lanes.leave(index, lanes.dropped[i].0.bytes);
         }
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
-        for (queued, cause) in lanes.gone.drain(..) {
+        for (queued, cause) in lanes.dropped.drain(..) {
             lanes.balance.iter_mut().for_each(|b| b.told(index));
             let packet = At { port: self.number, handle: queued.handle };
             mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);

@@ -45,9 +45,9 @@ impl Port {
         let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
         let inside = inside + self.reference().map_or(0, |reference| reference.bytes());
         let waiting = self.lanes.as_deref().map_or(0, |lanes| lanes.waiting.bytes);
-        let gone = self.stats.total().overflow + self.stats.total().early;
-        let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
-        (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
+        let dropped = self.stats.total().overflow + self.stats.total().early;
+        let sent = self.stats.arrived.saturating_sub(dropped + self.len() as u64).max(1);
+        (self.stats.bytes + inside + waiting) as f64 + dropped as f64 * (self.stats.bytes as f64 / sent as f64)
     }
     /// Packets that the channel will lose and that have not departed.
     pub fn losses_ahead(&self) -> usize {

@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use super::common::{Fifo, Limit, Room};
 use crate::api::Probe;
 use crate::params::{Bytes, Flag, Info, Seconds, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -118,8 +118,8 @@ impl Default for State {
 }
 
 impl State {
-    /// The next packet of the queue and whether to mark it; packets dropped before it are `gone`.
-    pub fn dequeue(&mut self, law: &Law, queue: &mut Fifo, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
+    /// The next packet of the queue and whether to mark it; packets dropped before it are `dropped`.
+    pub fn dequeue(&mut self, law: &Law, queue: &mut Fifo, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)> {
         let mut head = queue.pop();
         let mut bad = self.stands(law, head, queue.bytes(), now);
         if !self.dropping && bad {
@@ -128,7 +128,7 @@ impl State {
             if law.mark && first.capable {
                 return Some((first, true));
             }
-            gone.push((first, DropCause::Early));
+            dropped.push((first, DropCause::Early));
             head = queue.pop();
             self.stands(law, head, queue.bytes(), now);
             return head.map(|packet| (packet, false));
@@ -141,7 +141,7 @@ impl State {
                 self.next = law.after(self.next, self.count);
                 return Some((packet, true));
             }
-            gone.push((packet, DropCause::Early));
+            dropped.push((packet, DropCause::Early));
             head = queue.pop();
             bad = self.stands(law, head, queue.bytes(), now);
             self.dropping = bad;
@@ -189,15 +189,15 @@ struct CoDelQueue {
 }
 
 impl ActiveQueue for CoDelQueue {
-    fn enqueue(&mut self, queued: Queued, _packet: &Packet, gone: &mut Gone) {
+    fn enqueue(&mut self, queued: Queued, _packet: &Packet, dropped: &mut Dropped) {
         if self.queue.packets() == 0 || self.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
             self.queue.push(queued);
         } else {
-            gone.push((queued, DropCause::Overflow));
+            dropped.push((queued, DropCause::Overflow));
         }
     }
-    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
-        self.state.dequeue(&self.law, &mut self.queue, now, gone)
+    fn dequeue(&mut self, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)> {
+        self.state.dequeue(&self.law, &mut self.queue, now, dropped)
     }
     fn probe(&self, put: Probe<'_>) {
         self.state.probe(put);
@@ -216,16 +216,16 @@ mod tests {
     /// A packet is taken every millisecond of `span`, and always ten wait that have done so for `wait` ms: when packets were
     /// dropped or marked.
     fn chosen(state: &mut State, span: Range<u64>, wait: u64, capable: bool) -> Vec<u64> {
-        let (mut gone, mut times) = (Gone::new(), Vec::new());
+        let (mut dropped, mut times) = (Dropped::new(), Vec::new());
         for ms in span {
             let mut queue = Fifo::default();
             for _ in 0..10 {
                 queue.push(Queued { handle: 0, bytes: 1000, capable, since: Time::millis(ms - wait) });
             }
-            let (_, mark) = state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut gone).expect("one waits");
+            let (_, mark) = state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut dropped).expect("one waits");
             assert!(capable || !mark);
-            times.extend((0..gone.len() + mark as usize).map(|_| ms));
-            gone.clear();
+            times.extend((0..dropped.len() + mark as usize).map(|_| ms));
+            dropped.clear();
         }
         times
     }
@@ -258,22 +258,22 @@ mod tests {
     #[test]
     fn a_burst_that_drains_is_let_pass() {
         // 90 packets at once, one leaves each ms: the wait falls below 5 ms within the interval.
-        let (mut queue, mut gone, mut state) = (Fifo::default(), Gone::new(), State::default());
+        let (mut queue, mut dropped, mut state) = (Fifo::default(), Dropped::new(), State::default());
         for handle in 0..90 {
             queue.push(Queued { handle, bytes: 1000, capable: false, since: Time::ZERO });
         }
         for ms in 0..90 {
             assert_eq!(
-                state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut gone).map(|p| p.0.handle),
+                state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut dropped).map(|p| p.0.handle),
                 Some(ms as u32)
             );
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
         // A queue of one packet is not dropped from, however long it waits.
         for ms in 1000..2000 {
             queue.push(Queued { handle: 0, bytes: 1000, capable: false, since: Time::ZERO });
-            assert!(state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut gone).is_some());
+            assert!(state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut dropped).is_some());
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
     }
 }

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use crate::api::Probe;
 use crate::params::{QueueLength, choices, parameters};
-use crate::qdisc::{ActiveQueue, DropCause, Gone, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, DropCause, Dropped, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
@@ -93,10 +93,10 @@ impl Fifo {
 }
 
 impl ActiveQueue for Fifo {
-    fn enqueue(&mut self, queued: Queued, _packet: &Packet, _gone: &mut Gone) {
+    fn enqueue(&mut self, queued: Queued, _packet: &Packet, _gone: &mut Dropped) {
         self.push(queued);
     }
-    fn dequeue(&mut self, _now: Time, _gone: &mut Gone) -> Option<(Queued, bool)> {
+    fn dequeue(&mut self, _now: Time, _gone: &mut Dropped) -> Option<(Queued, bool)> {
         self.pop().map(|first| (first, false))
     }
     fn probe(&self, _put: Probe<'_>) {}

@@ -132,16 +132,16 @@ pub struct Queued {
 }
 
 /// Packets that an [`ActiveQueue`] dropped.
-pub type Gone = Vec<(Queued, DropCause)>;
+pub type Dropped = Vec<(Queued, DropCause)>;
 
 /// A queue that stores its packets: it selects the next one when the line becomes free, and may then drop or mark.
 pub trait ActiveQueue: Send {
-    /// A packet with the headers `packet` arrived. Packets without room are `gone`: this one or others. The port
+    /// A packet with the headers `packet` arrived. Packets without room are `dropped`: this one or others. The port
     /// counts the waiting packets, and requests packets until none waits.
-    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, dropped: &mut Dropped);
     /// The packet to send now, and whether it is to be marked; `None` if the queue is empty. Dropped packets are
-    /// `gone`.
-    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
+    /// `dropped`.
+    fn dequeue(&mut self, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)>;
     /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

@@ -35,7 +35,7 @@ use alloc::boxed::Box;
 use super::common::{Fifo, Limit, Room, early};
 use crate::api::{PortView, Probe};
 use crate::params::{Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -217,19 +217,19 @@ impl MarkedLate {
 }
 
 impl ActiveQueue for MarkedLate {
-    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone) {
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, dropped: &mut Dropped) {
         self.catch_up(queued.since);
         let length = self.law.length(queued.bytes);
         self.law.arrived += length;
         if self.queue.packets() > 0 && !self.law.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
-            gone.push((queued, DropCause::Overflow));
+            dropped.push((queued, DropCause::Overflow));
         } else if early(self.law.mark, packet) != Verdict::Mark && self.law.chooses(length) {
-            gone.push((queued, DropCause::Early));
+            dropped.push((queued, DropCause::Early));
         } else {
             self.queue.push(queued);
         }
     }
-    fn dequeue(&mut self, now: Time, _gone: &mut Gone) -> Option<(Queued, bool)> {
+    fn dequeue(&mut self, now: Time, _gone: &mut Dropped) -> Option<(Queued, bool)> {
         self.catch_up(now);
         let first = self.queue.pop()?;
         let length = self.law.length(first.bytes);
@@ -323,11 +323,11 @@ mod tests {
     fn late(settings: &[(&str, f64)]) -> MarkedLate {
         MarkedLate { law: rem(settings), queue: Fifo::default() }
     }
-    fn joins(q: &mut MarkedLate, handle: u32, since: Time, ecn: Ecn) -> Gone {
+    fn joins(q: &mut MarkedLate, handle: u32, since: Time, ecn: Ecn) -> Dropped {
         let queued = Queued { handle, bytes: 1000, capable: ecn != Ecn::NotCapable, since };
-        let mut gone = Gone::new();
-        q.enqueue(queued, &packet(1000, ecn), &mut gone);
-        gone
+        let mut dropped = Dropped::new();
+        q.enqueue(queued, &packet(1000, ecn), &mut dropped);
+        dropped
     }
 
     /// A packet that came at a price of nothing leaves at a price that marks nearly all, 1 - 1.001^-10000: it is marked. One that
@@ -339,7 +339,7 @@ mod tests {
             assert!(joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty());
         }
         (q.law.price, q.law.probability) = (10_000.0, probability(10_000.0, 1.001));
-        let marked = |q: &mut MarkedLate, us| q.dequeue(Time::micros(us), &mut Gone::new()).map(|(_, mark)| mark);
+        let marked = |q: &mut MarkedLate, us| q.dequeue(Time::micros(us), &mut Dropped::new()).map(|(_, mark)| mark);
         assert!((0..100).all(|us| marked(&mut q, us) == Some(true)));
         assert_eq!(marked(&mut q, 100), None);
         let dropped = joins(&mut q, 100, Time::micros(101), Ecn::NotCapable);
@@ -356,7 +356,7 @@ mod tests {
         assert!((q.law.price - 0.028).abs() < 1e-12, "{}", q.law.price);
         q.catch_up(Time::millis(4));
         assert!((q.law.price - 0.006).abs() < 1e-12, "{}", q.law.price);
-        while q.dequeue(Time::millis(5), &mut Gone::new()).is_some() {}
+        while q.dequeue(Time::millis(5), &mut Dropped::new()).is_some() {}
         q.catch_up(Time::secs(3600));
         assert_eq!((q.law.price, q.law.due), (0.0, Time::secs(3600) + Time::millis(2)));
     }

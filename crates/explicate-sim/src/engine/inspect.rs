@@ -96,7 +96,7 @@ impl Engine {
             if self.radio(index as u32).is_some() {
                 continue;
             }
-            let (came, dropped) = (stats.arrived + stats.total().copies, stats.total().gone());
+            let (came, dropped) = (stats.arrived + stats.total().copies, stats.total().lost_or_dropped());
             let counts = Counts { came, delivered: delivered[index], dropped, inside };
             if !counts.balance() {
                 return Err(Imbalance::Link { link: index, counts });

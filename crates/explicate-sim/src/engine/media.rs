@@ -194,7 +194,7 @@ impl Engine {
             let counts = Counts {
                 came: came + sum(&|l| self.links[l].port.stats.total().copies),
                 delivered: sum(&|l| delivered[l]),
-                dropped: sum(&|l| self.links[l].port.stats.total().gone()),
+                dropped: sum(&|l| self.links[l].port.stats.total().lost_or_dropped()),
                 inside: sum(&|l| on_link[l]) + waiting,
             };
             if !counts.balance() {
