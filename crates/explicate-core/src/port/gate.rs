@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{AnyRouter, PortView, Probe};
-use crate::qdisc::common::Room;
+use crate::qdisc::common::QueueLimit;
 use crate::qdisc::{Discipline, Qdisc};
 use crate::units::Time;
 
@@ -27,7 +27,7 @@ pub(super) struct Gate {
 /// A discipline, and its limit if it is only a limit. Boxed, because most ports have none.
 pub(super) struct Admission {
     pub(super) law: Box<dyn Qdisc>,
-    pub(super) room: Option<Room>,
+    pub(super) queue_limit: Option<QueueLimit>,
     /// Departures are reported to it.
     pub(super) minded: bool,
 }
@@ -35,13 +35,15 @@ pub(super) struct Admission {
 impl Gate {
     pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<AnyRouter>>) -> Gate {
         Gate {
-            qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), minded: law.room().is_none(), law })),
+            qdisc: qdisc.map(|law| {
+                Box::new(Admission { queue_limit: law.queue_limit(), minded: law.queue_limit().is_none(), law })
+            }),
             router,
         }
     }
     /// Whether the discipline is more than a limit, so that it is called for every packet.
     pub(super) fn decides(&self) -> bool {
-        self.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none())
+        self.qdisc.as_ref().is_some_and(|qdisc| qdisc.queue_limit.is_none())
     }
     /// The class from which it was made.
     pub(super) fn into_class(self) -> Class {

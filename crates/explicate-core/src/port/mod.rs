@@ -160,7 +160,7 @@ impl Mode {
             return Mode::Impaired;
         }
         match &gate.router {
-            _ if gate.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none() || qdisc.minded) => Mode::Deciding,
+            _ if gate.qdisc.as_ref().is_some_and(|qdisc| qdisc.queue_limit.is_none() || qdisc.minded) => Mode::Deciding,
             None => Mode::Counting,
             Some(router) if router.order_independent() => Mode::CutThrough,
             Some(_) => Mode::InOrder,

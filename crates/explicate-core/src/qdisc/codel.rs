@@ -23,7 +23,7 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Fifo, Limit, Room};
+use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
 use crate::params::{Bytes, Flag, Info, Seconds, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
@@ -69,7 +69,7 @@ impl QdiscKind for CoDel {
         let params = Params::of(init.values);
         Discipline::Departure(Box::new(CoDelQueue {
             law: Law::new(&params.control),
-            room: params.limit.room(init.mean_packet),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             state: State::default(),
             queue: Fifo::default(),
         }))
@@ -183,14 +183,14 @@ impl State {
 
 struct CoDelQueue {
     law: Law,
-    room: Room,
+    queue_limit: QueueLimit,
     state: State,
     queue: Fifo,
 }
 
 impl ActiveQueue for CoDelQueue {
     fn enqueue(&mut self, queued: Queued, _packet: &Packet, dropped: &mut Dropped) {
-        if self.queue.packets() == 0 || self.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+        if self.queue.packets() == 0 || self.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
             self.queue.push(queued);
         } else {
             dropped.push((queued, DropCause::Overflow));

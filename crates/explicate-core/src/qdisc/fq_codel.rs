@@ -28,7 +28,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::codel::{Control, Law, State};
-use super::common::{Fifo, Limit, Room};
+use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
 use crate::params::{Bytes, Info, Number, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
@@ -79,7 +79,7 @@ struct Flow {
 
 struct FqCoDelQueue {
     law: Law,
-    room: Room,
+    queue_limit: QueueLimit,
     quantum: i64,
     salt: u64,
     flows: Vec<Flow>,
@@ -96,7 +96,7 @@ impl FqCoDelQueue {
         flows.resize_with(params.flows as usize, Flow::default);
         FqCoDelQueue {
             law: Law::new(&params.control),
-            room: params.limit.room(init.mean_packet),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             quantum: params.quantum as i64,
             salt: init.rng.clone().next_u64(),
             flows,
@@ -142,7 +142,7 @@ impl ActiveQueue for FqCoDelQueue {
         flow.queue.push(queued);
         self.bytes += queued.bytes as u64;
         self.packets += 1;
-        while self.packets > 1 && !self.room.holds((self.bytes, self.packets)) {
+        while self.packets > 1 && !self.queue_limit.holds((self.bytes, self.packets)) {
             self.drop_from_fattest(dropped);
         }
     }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use self::common::Room;
+use self::common::QueueLimit;
 use crate::api::{PortView, Probe};
 use crate::params::{Info, Values};
 use crate::rng::Rng;
@@ -103,7 +103,7 @@ pub trait Qdisc: Send {
     }
     /// A promise: this discipline only drops packets that do not fit into this room behind the waiting packets, and
     /// nothing while no packet is in service. Called once; a port may then do this itself. A law checks it.
-    fn room(&self) -> Option<Room> {
+    fn queue_limit(&self) -> Option<QueueLimit> {
         None
     }
     /// The timer of [`Qdisc::next_timer`] expired.

@@ -32,7 +32,7 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Fifo, Limit, Room, early};
+use super::common::{Fifo, Limit, QueueLimit, early};
 use crate::api::{PortView, Probe};
 use crate::params::{Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
@@ -107,7 +107,7 @@ struct RemQueue {
     carried: f64,
     weight: f64,
     mark: bool,
-    room: Room,
+    queue_limit: QueueLimit,
     in_packets: bool,
     mean_packet: f64,
     /// Mean packets that arrived in this interval, and their moving average.
@@ -134,7 +134,7 @@ impl RemQueue {
             carried: interval / packet_time,
             weight: params.weight,
             mark: params.mark,
-            room: params.limit.room(init.mean_packet),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             in_packets: params.limit.in_packets(),
             mean_packet: init.mean_packet,
             arrived: 0.0,
@@ -170,7 +170,7 @@ impl Qdisc for RemQueue {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
         let length = self.length(packet.ip_len);
         self.arrived += length;
-        if port.busy && !self.room.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
+        if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
             return Verdict::Drop(DropCause::Overflow);
         }
         if self.chooses(length) { early(self.mark, packet) } else { Verdict::Accept }
@@ -221,7 +221,7 @@ impl ActiveQueue for MarkedLate {
         self.catch_up(queued.since);
         let length = self.law.length(queued.bytes);
         self.law.arrived += length;
-        if self.queue.packets() > 0 && !self.law.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+        if self.queue.packets() > 0 && !self.law.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
             dropped.push((queued, DropCause::Overflow));
         } else if early(self.law.mark, packet) != Verdict::Mark && self.law.chooses(length) {
             dropped.push((queued, DropCause::Early));

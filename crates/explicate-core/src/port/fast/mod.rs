@@ -66,8 +66,8 @@ impl Port {
     #[inline(always)]
     pub(in crate::port) fn has_room(&self, bytes: u32) -> bool {
         let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
-        let room = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.room.as_ref());
-        room.is_none_or(|room| room.fits(waiting, bytes as u16))
+        let queue_limit = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.queue_limit.as_ref());
+        queue_limit.is_none_or(|queue_limit| queue_limit.fits(waiting, bytes as u16))
     }
 
     #[cold]
