@@ -22,10 +22,10 @@ use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
 mod balance;
+mod class_scheduler;
 mod division;
 mod fast;
 mod gate;
-mod lanes;
 mod line;
 mod looking;
 mod pulled;
@@ -34,11 +34,11 @@ mod shared;
 mod special;
 pub mod stats;
 
+use class_scheduler::ClassScheduler;
 use fast::in_order::Lone;
 use fast::ring::Ring;
 pub use gate::Class;
 use gate::Gate;
-use lanes::Lanes;
 use line::Line;
 pub use shared::SharedLine;
 pub use special::Equipment;
@@ -145,7 +145,7 @@ enum Mode {
     Deciding,
     /// Channels, codings or a configured capacity that changes (`special.rs`).
     Impaired,
-    /// The next packet is selected when the line becomes free (`lanes.rs`).
+    /// The next packet is selected when the line becomes free (`class_scheduler.rs`).
     Scheduled,
     /// Packets wait at an interface of a shared medium (`pulled.rs`).
     OnMedium,
@@ -209,7 +209,7 @@ pub struct Port {
     hops: u8,
 
     // State of the forms whose departures are polled.
-    lanes: Option<Box<Lanes>>,
+    scheduler: Option<Box<ClassScheduler>>,
 }
 
 /// Arguments for making a port.
@@ -260,7 +260,7 @@ impl Port {
             stats: PortStats::default(),
             gate,
             special,
-            lanes: None,
+            scheduler: None,
             number: init.number,
             hops: 1,
             tick_us: 0,
@@ -276,7 +276,7 @@ impl Port {
     /// controller of a class sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
-        self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
+        self.scheduler = Some(Box::new(ClassScheduler::new(classes, Box::new(classify))));
         self.mode = self.mode.max(Mode::Scheduled);
         self.rearm();
     }
@@ -284,8 +284,8 @@ impl Port {
     /// Moves the weights of two classes until flows have equal windows in both; `explicit` is the number of the class
     /// whose packets have a congestion header.
     pub fn balance(&mut self, explicit: usize, kappa: f64) {
-        if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
-            lanes.balance = Some(balance::Balance::new(explicit, kappa));
+        if let Some(scheduler) = self.scheduler.as_deref_mut().filter(|l| l.classes.len() == 2) {
+            scheduler.balance = Some(balance::Balance::new(explicit, kappa));
             self.rearm();
         }
     }
@@ -293,9 +293,9 @@ impl Port {
     /// Makes two classes divide the line by the numbers of flows that send in each. The controller of a class may
     /// also use what the other class leaves: while that is idle, the whole capacity.
     pub fn divide_by_flows(&mut self) {
-        if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
-            lanes.division = Some(Box::new(division::Division::new()));
-            lanes.lanes.iter_mut().for_each(|lane| lane.counts_on = 1.0);
+        if let Some(scheduler) = self.scheduler.as_deref_mut().filter(|l| l.classes.len() == 2) {
+            scheduler.division = Some(Box::new(division::Division::new()));
+            scheduler.classes.iter_mut().for_each(|class| class.capacity_share = 1.0);
             self.rearm();
         }
     }
@@ -315,15 +315,15 @@ impl Port {
     /// The port as controllers see it; where classes [divide](Port::divide_by_flows) the line, for the first class.
     /// Catch up first.
     pub fn view(&self) -> PortView {
-        let divided = self.lanes.as_deref().filter(|lanes| lanes.division.is_some());
-        divided.map_or(self.view, |lanes| lanes.view(0, self.view.capacity))
+        let divided = self.scheduler.as_deref().filter(|scheduler| scheduler.division.is_some());
+        divided.map_or(self.view, |scheduler| scheduler.view(0, self.view.capacity))
     }
 
     fn rearm(&mut self) {
-        let leaves = match self.lanes.as_deref() {
+        let leaves = match self.scheduler.as_deref() {
             Some(l) => {
-                let gates = l.lanes.iter().map(|l| l.gate.next_timer());
-                self.timer = gates.min().unwrap_or(Time::NEVER).min(l.moves());
+                let gates = l.classes.iter().map(|l| l.gate.next_timer());
+                self.timer = gates.min().unwrap_or(Time::NEVER).min(l.next_rebalance());
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {
@@ -377,7 +377,7 @@ impl Port {
         if self.is_reference() {
             return self.poll_reference();
         }
-        self.lanes.as_deref_mut()?.sent.pop_front()
+        self.scheduler.as_deref_mut()?.sent.pop_front()
     }
 }
 

@@ -17,12 +17,12 @@ use crate::wire::Packet;
 impl Port {
     /// Makes this port an interface: a medium takes its packets.
     pub fn pulled(&mut self) {
-        if self.lanes.as_deref().is_none() {
+        if self.scheduler.as_deref().is_none() {
             let class = core::mem::take(&mut self.gate).into_class();
             self.schedule(vec![(class, 1.0)], |_| 0);
         }
-        if let Some(lanes) = self.lanes.as_deref_mut() {
-            lanes.pulled = true;
+        if let Some(scheduler) = self.scheduler.as_deref_mut() {
+            scheduler.pulled = true;
         }
     }
 
@@ -42,14 +42,14 @@ impl Port {
 
     /// The packet that a medium takes from this interface: it stays first until [`Port::pull_next`].
     pub fn head(&self) -> Option<u32> {
-        self.lanes.as_deref()?.serving.map(|s| s.handle)
+        self.scheduler.as_deref()?.serving.map(|s| s.handle)
     }
 
     /// The medium has finished with the first packet: the next one is written into and becomes the first.
     pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
         self.settle(now, store);
-        if let Some(lanes) = self.lanes.as_deref_mut() {
-            lanes.finish(now);
+        if let Some(scheduler) = self.scheduler.as_deref_mut() {
+            scheduler.finish(now);
         }
         self.busy_until = now.0;
         self.serve_next(now, false, store);
@@ -77,7 +77,7 @@ impl Port {
         self.stats.departed(now, bytes);
         store.note(now, self.number, handle, Note::Departed);
         self.send(now, handle, store);
-        self.lanes.as_deref().is_none()
+        self.scheduler.as_deref().is_none()
     }
 
     /// The medium gave up on a packet.

@@ -6,7 +6,7 @@
 //! this form.
 //!
 //! A port with several classes, or one whose discipline selects a packet when the line becomes free, has no fast
-//! form: both engines use the class scheduler in `lanes.rs`.
+//! form: both engines use the class scheduler in `class_scheduler.rs`.
 //!
 //! On a tie departures come before timers, and both before arrivals.
 

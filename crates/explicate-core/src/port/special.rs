@@ -68,7 +68,7 @@ impl Port {
             let special = self.special.get_or_insert_default();
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
-            if polled && self.lanes.as_deref().is_none() {
+            if polled && self.scheduler.as_deref().is_none() {
                 let class = core::mem::take(&mut self.gate).into_class();
                 self.schedule(vec![(class, 1.0)], |_| 0);
             }
@@ -84,7 +84,7 @@ impl Port {
         }
         match self.mode {
             Mode::OnMedium => Arrival::Queued,
-            Mode::Scheduled => self.enqueue_in_lane(now, handle, store),
+            Mode::Scheduled => self.enqueue_in_class(now, handle, store),
             Mode::Reference => self.arrive_at_reference(now, handle, store),
             _ => self.arrive_impaired(now, handle, store),
         }
@@ -136,7 +136,7 @@ impl Port {
 
     /// A packet of a polled port has departed and was not lost: stores it for polling, with its disturbances.
     pub(super) fn send(&mut self, at: Time, handle: u32, store: &mut impl Store) {
-        let Some(lanes) = self.lanes.as_deref_mut() else { return };
+        let Some(scheduler) = self.scheduler.as_deref_mut() else { return };
         let mut arrives = at;
         for channel in self.special.iter_mut().flat_map(|s| &mut s.after) {
             let done = channel.disturb(at, store.packet(handle));
@@ -149,11 +149,11 @@ impl Port {
             if let Some(gap) = done.copy
                 && let Some(copy) = store.copy(handle)
             {
-                lanes.sent.push_back((copy, at + gap));
+                scheduler.sent.push_back((copy, at + gap));
                 self.stats.copied();
                 store.note(at, self.number, copy, Note::Copied);
             }
         }
-        lanes.sent.push_back((handle, arrives));
+        scheduler.sent.push_back((handle, arrives));
     }
 }

@@ -119,13 +119,13 @@ impl Port {
     /// The due event is a timer, the departure of a class, or the use of a shared line.
     #[cold]
     fn settle_rarely(&mut self, store: &mut impl Store) {
-        let departs = self.lanes.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
+        let departs = self.scheduler.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
         let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
         let at = departs.min(self.timer).min(line);
         if at > self.due {
             self.rearm(); // the due time has moved, because the other end of the line was faster
         } else if departs == at {
-            self.depart_from_lane(store);
+            self.depart_from_class(store);
         } else if self.timer == at {
             self.run_timers(at);
         } else {
@@ -171,12 +171,12 @@ impl Port {
         if let Some(capacity) = self.special.as_mut().and_then(|s| s.believe(at)) {
             self.view.capacity = capacity;
         }
-        match self.lanes.as_deref_mut() {
-            Some(lanes) => {
-                lanes.rebalance(at, self.view.capacity);
-                for i in 0..lanes.lanes.len() {
-                    let view = lanes.view(i, self.view.capacity);
-                    lanes.lanes[i].gate.run_timers(at, &view);
+        match self.scheduler.as_deref_mut() {
+            Some(scheduler) => {
+                scheduler.rebalance(at, self.view.capacity);
+                for i in 0..scheduler.classes.len() {
+                    let view = scheduler.view(i, self.view.capacity);
+                    scheduler.classes[i].gate.run_timers(at, &view);
                 }
             }
             None => self.gate.run_timers(at, &self.view),
