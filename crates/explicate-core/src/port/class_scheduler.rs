@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use super::balance::Balance;
 use super::division::Division;
-use super::{Arrival, At, Class, Gate, Note, Port, Store, mark_or_drop};
+use super::{Arrival, At, Class, Note, Port, QueueControl, Store, mark_or_drop};
 use crate::api::{PortView, Probe};
 use crate::qdisc::common::Fifo;
 use crate::qdisc::{ActiveQueue, Discipline, Dropped, Queued, Verdict};
@@ -42,7 +42,7 @@ impl Backlog {
 
 /// A class and its queue.
 pub(super) struct ClassQueue {
-    pub(super) gate: Gate,
+    pub(super) control: QueueControl,
     queue: Box<dyn ActiveQueue>,
     backlog: Backlog,
     /// A discipline limits its queue.
@@ -107,7 +107,7 @@ impl ClassScheduler {
                 Some(Discipline::Departure(queue)) => (None, queue),
             };
             ClassQueue {
-                gate: Gate::new(qdisc, class.router),
+                control: QueueControl::new(qdisc, class.router),
                 queue,
                 backlog: Backlog::default(),
                 limited,
@@ -210,18 +210,18 @@ impl ClassScheduler {
     fn report_departure(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
         let Some(Serving { handle, class, .. }) = self.serving else { return };
         let view = self.view(class, capacity);
-        let Gate { qdisc, router } = &mut self.classes[class].gate;
+        let QueueControl { qdisc, router } = &mut self.classes[class].control;
         if let Some(router) = router {
             router.on_departure(at, store.packet(handle), &view);
         }
         if let Some(qdisc) = qdisc {
-            qdisc.law.on_departure(at, &view);
+            qdisc.discipline.on_departure(at, &view);
         }
     }
     /// Reports the variables of a class's queue, discipline and controller.
     pub(super) fn probe(&self, class: usize, put: Probe<'_>) {
         let class = &self.classes[class];
-        class.gate.probe(put);
+        class.control.probe(put);
         class.queue.probe(put);
     }
 }
@@ -233,7 +233,7 @@ impl Port {
         let index = (scheduler.classify)(packet).min(scheduler.classes.len() - 1);
         let view = scheduler.view(index, self.view.capacity);
         let class = &mut scheduler.classes[index];
-        let Gate { qdisc, router } = &mut class.gate;
+        let QueueControl { qdisc, router } = &mut class.control;
         if let Some(balance) = &mut scheduler.balance {
             balance.arrived(index, packet);
         }
@@ -245,7 +245,8 @@ impl Port {
         }
         let busy = view.backlog_packets > 0 || scheduler.serving.is_some_and(|s| s.class == index);
         let idle_since = (!busy).then_some(class.idle_since);
-        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.law.on_arrival(now, packet, &view, idle_since));
+        let verdict =
+            qdisc.as_mut().map_or(Verdict::Accept, |q| q.discipline.on_arrival(now, packet, &view, idle_since));
         if let Some(balance) = scheduler.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
             balance.dropped_or_marked(index);
         }
@@ -364,7 +365,7 @@ impl Port {
             scheduler.leave(index, scheduler.dropped[i].0.bytes);
         }
         let view = scheduler.view(index, self.view.capacity);
-        let router = &mut scheduler.classes[index].gate.router;
+        let router = &mut scheduler.classes[index].control.router;
         for (queued, cause) in scheduler.dropped.drain(..) {
             scheduler.balance.iter_mut().for_each(|b| b.dropped_or_marked(index));
             let packet = At { port: self.number, handle: queued.handle };

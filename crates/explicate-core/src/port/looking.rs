@@ -8,7 +8,7 @@ impl Port {
     /// Address and length in memory of the controller, for a driver that prefetches it.
     #[inline]
     pub fn kept_apart(&self) -> Option<(*const u8, usize)> {
-        self.gate.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
+        self.control.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
     }
 
     /// The measured span begins. Catch up first.
@@ -23,7 +23,7 @@ impl Port {
     }
     /// Whether a discipline limits the queue.
     pub fn has_qdisc(&self) -> bool {
-        self.gate.qdisc.is_some() || self.scheduler.as_deref().is_some_and(|l| l.limited())
+        self.control.qdisc.is_some() || self.scheduler.as_deref().is_some_and(|l| l.limited())
     }
     /// Bytes that the line offers in `(from, to]`.
     pub fn offered(&self, from: Time, to: Time) -> f64 {
@@ -81,7 +81,7 @@ impl Port {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
-        self.gate.probe(put);
+        self.control.probe(put);
         if let Some(scheduler) = self.scheduler.as_deref().filter(|l| l.classes.len() == 1) {
             scheduler.probe(0, put);
         }

@@ -22,10 +22,10 @@ use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
 mod balance;
+mod class;
 mod class_scheduler;
 mod division;
 mod fast;
-mod gate;
 mod line;
 mod looking;
 mod pulled;
@@ -34,11 +34,11 @@ mod shared;
 mod special;
 pub mod stats;
 
+pub use class::Class;
+use class::QueueControl;
 use class_scheduler::ClassScheduler;
 use fast::in_order::Lone;
 use fast::ring::Ring;
-pub use gate::Class;
-use gate::Gate;
 use line::Line;
 pub use shared::SharedLine;
 pub use special::Equipment;
@@ -155,12 +155,14 @@ enum Mode {
 
 impl Mode {
     /// The form of a port with one class.
-    fn of(gate: &Gate, impaired: bool) -> Mode {
+    fn of(control: &QueueControl, impaired: bool) -> Mode {
         if impaired {
             return Mode::Impaired;
         }
-        match &gate.router {
-            _ if gate.qdisc.as_ref().is_some_and(|qdisc| qdisc.queue_limit.is_none() || qdisc.minded) => Mode::Deciding,
+        match &control.router {
+            _ if control.qdisc.as_ref().is_some_and(|qdisc| qdisc.queue_limit.is_none() || qdisc.wants_departures) => {
+                Mode::Deciding
+            }
             None => Mode::Counting,
             Some(router) if router.order_independent() => Mode::CutThrough,
             Some(_) => Mode::InOrder,
@@ -173,7 +175,7 @@ pub struct Port {
     // State of all forms.
     mode: Mode,
     view: PortView,
-    gate: Gate,
+    control: QueueControl,
     line: Line,
     special: Option<Box<Special>>,
     /// Timers expire at multiples of this, microseconds; zero is exact.
@@ -239,10 +241,10 @@ impl Port {
         let special = (!init.before.is_empty() || !init.on_air.is_empty())
             .then(|| Box::new(Special { before: init.before, on_air: init.on_air, ..Special::default() }));
         let Class { qdisc, router } = init.class;
-        let (gate, polled) = match qdisc {
-            None => (Gate::new(None, router), None),
-            Some(Discipline::Arrival(qdisc)) => (Gate::new(Some(qdisc), router), None),
-            Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
+        let (control, polled) = match qdisc {
+            None => (QueueControl::new(None, router), None),
+            Some(Discipline::Arrival(qdisc)) => (QueueControl::new(Some(qdisc), router), None),
+            Some(qdisc) => (QueueControl::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
         let mut port = Port {
             due: Time::NEVER,
@@ -254,11 +256,11 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            mode: Mode::of(&gate, special.is_some()),
+            mode: Mode::of(&control, special.is_some()),
             least: u64::MAX,
             unpassed: Time::NEVER,
             stats: PortStats::default(),
-            gate,
+            control,
             special,
             scheduler: None,
             number: init.number,
@@ -275,7 +277,7 @@ impl Port {
     /// Replaces the one class by several with weights (above zero); `classify` returns a packet's class. The
     /// controller of a class sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
-        self.gate = Gate::default();
+        self.control = QueueControl::default();
         self.scheduler = Some(Box::new(ClassScheduler::new(classes, Box::new(classify))));
         self.mode = self.mode.max(Mode::Scheduled);
         self.rearm();
@@ -306,7 +308,7 @@ impl Port {
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
-        self.gate.router.is_some() || self.gate.decides()
+        self.control.router.is_some() || self.control.decides()
     }
     /// The capacity that controllers are configured with, bytes/s.
     pub fn capacity(&self) -> f64 {
@@ -322,12 +324,12 @@ impl Port {
     fn rearm(&mut self) {
         let leaves = match self.scheduler.as_deref() {
             Some(l) => {
-                let gates = l.classes.iter().map(|l| l.gate.next_timer());
-                self.timer = gates.min().unwrap_or(Time::NEVER).min(l.next_rebalance());
+                let timers = l.classes.iter().map(|l| l.control.next_timer());
+                self.timer = timers.min().unwrap_or(Time::NEVER).min(l.next_rebalance());
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {
-                self.timer = self.gate.next_timer();
+                self.timer = self.control.next_timer();
                 self.leaves
             }
         };

@@ -18,7 +18,7 @@ impl Port {
     /// Makes this port an interface: a medium takes its packets.
     pub fn pulled(&mut self) {
         if self.scheduler.as_deref().is_none() {
-            let class = core::mem::take(&mut self.gate).into_class();
+            let class = core::mem::take(&mut self.control).into_class();
             self.schedule(vec![(class, 1.0)], |_| 0);
         }
         if let Some(scheduler) = self.scheduler.as_deref_mut() {

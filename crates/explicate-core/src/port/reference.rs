@@ -88,16 +88,16 @@ impl Port {
         self.run_reference(now, store);
         let packet = store.packet(handle);
         let bytes = packet.ip_len;
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_arrival(now, packet, &self.view);
         }
         let idle_since = self.reference().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
-        let verdict = match &mut self.gate.qdisc {
-            Some(qdisc) => qdisc.law.on_arrival(now, packet, &self.view, idle_since),
+        let verdict = match &mut self.control.qdisc {
+            Some(qdisc) => qdisc.discipline.on_arrival(now, packet, &self.view, idle_since),
             None => Verdict::Accept,
         };
         if verdict != Verdict::Accept {
-            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            let (router, stats) = (&mut self.control.router, &mut self.stats);
             if !mark_or_drop(router, stats, now, At { port: self.number, handle }, verdict, &self.view, store) {
                 return Arrival::Dropped;
             }
@@ -150,11 +150,11 @@ impl Port {
         self.stats.departed(at, bytes);
         // The view contains all packets that wait when the last bit leaves, including the packet about to enter
         // service.
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_departure(at, store.packet(handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc {
-            qdisc.law.on_departure(at, &self.view);
+        if let Some(qdisc) = &mut self.control.qdisc {
+            qdisc.discipline.on_departure(at, &self.view);
         }
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
@@ -191,7 +191,7 @@ impl Port {
     /// The next timer of the controller, the discipline or the configured capacity.
     fn reference_timer(&self) -> Time {
         let believed = self.special.as_ref().map_or(Time::NEVER, |special| special.next_timer());
-        self.at_tick(self.gate.next_timer().min(believed))
+        self.at_tick(self.control.next_timer().min(believed))
     }
 
     /// Runs the timers that are due.
@@ -199,6 +199,6 @@ impl Port {
         if let Some(capacity) = self.special.as_mut().and_then(|special| special.believe(at)) {
             self.view.capacity = capacity;
         }
-        self.gate.run_timers(at, &self.view);
+        self.control.run_timers(at, &self.view);
     }
 }

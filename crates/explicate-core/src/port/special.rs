@@ -69,7 +69,7 @@ impl Port {
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
             if polled && self.scheduler.as_deref().is_none() {
-                let class = core::mem::take(&mut self.gate).into_class();
+                let class = core::mem::take(&mut self.control).into_class();
                 self.schedule(vec![(class, 1.0)], |_| 0);
             }
             self.rearm();

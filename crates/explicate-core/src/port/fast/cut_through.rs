@@ -34,7 +34,7 @@ impl Port {
         if self.hops > 0 {
             packet.ttl = packet.ttl.saturating_sub(self.hops);
         }
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_transit_ahead(at, Time(departs), packet, &self.view);
         }
         Some(Time(departs))
@@ -91,7 +91,7 @@ impl Port {
         self.busy_until = departs.0;
         let mut waiting = Waiting { arrives: now, departs, handle: PASSED, bytes: bytes as u16, lost: false };
         if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unobserved_until, &self.stats) {
-            if let Some(router) = &mut self.gate.router {
+            if let Some(router) = &mut self.control.router {
                 router.on_transit_ahead(now, departs, store.packet(handle), &self.view);
             }
         } else {
@@ -145,7 +145,7 @@ impl Port {
             if !goes_on {
                 next = packet.departs;
             } else if packet.handle != PASSED
-                && let Some(router) = &mut self.gate.router
+                && let Some(router) = &mut self.control.router
             {
                 router.on_departure_ahead(packet.departs, store.packet(packet.handle), view);
                 packet.handle = PASSED;
@@ -159,7 +159,7 @@ impl Port {
     #[inline(never)]
     fn arrive_in_time(&mut self, now: Time, handle: u32, store: &mut impl Store) {
         store.note(now, self.number, handle, Note::Arrived);
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_arrival(now, store.packet(handle), &self.view);
         }
     }

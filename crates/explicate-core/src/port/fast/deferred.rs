@@ -16,7 +16,7 @@ struct Service {
 impl Port {
     /// Whether this port decides nothing and writes nothing: it only counts.
     pub fn is_plain(&self) -> bool {
-        matches!(self.mode, Mode::Counting | Mode::Deferred) && self.gate.qdisc.is_none()
+        matches!(self.mode, Mode::Counting | Mode::Deferred) && self.control.qdisc.is_none()
     }
     /// Whether this port writes into no packet, and only decides whether there is room.
     pub fn only_counts(&self) -> bool {

@@ -78,7 +78,7 @@ impl Port {
         if self.hops > 0 {
             packet.ttl = packet.ttl.saturating_sub(self.hops);
         }
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_transit(self.arrives, departs, packet, &self.view);
         }
         true

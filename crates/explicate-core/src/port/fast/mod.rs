@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 
 use self::in_order::Lone;
-use super::gate::Admission;
+use super::class::Admission;
 use super::{Arrival, Arriving, At, Mode, Moment, Note, Port, Store, Waiting, mark_or_drop};
 use crate::qdisc::{DropCause, Verdict};
 use crate::units::Time;
@@ -66,13 +66,13 @@ impl Port {
     #[inline(always)]
     pub(in crate::port) fn has_room(&self, bytes: u32) -> bool {
         let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
-        let queue_limit = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.queue_limit.as_ref());
+        let queue_limit = self.control.qdisc.as_ref().and_then(|qdisc| qdisc.queue_limit.as_ref());
         queue_limit.is_none_or(|queue_limit| queue_limit.fits(waiting, bytes as u16))
     }
 
     #[cold]
     pub(in crate::port) fn drop_packet(&mut self, now: Time, handle: u32, cause: DropCause, store: &mut impl Store) {
-        let (router, stats) = (&mut self.gate.router, &mut self.stats);
+        let (router, stats) = (&mut self.control.router, &mut self.stats);
         mark_or_drop(router, stats, now, At { port: self.number, handle }, Verdict::Drop(cause), &self.view, store);
     }
 
@@ -85,19 +85,19 @@ impl Port {
         store: &mut impl Store,
     ) -> bool {
         let packet = store.packet(handle);
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_arrival(now, packet, &self.view);
         }
         let mut verdict = Verdict::Accept;
-        if self.gate.decides() {
+        if self.control.decides() {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
-            let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
-            verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
+            let decide = |q: &mut Box<Admission>| q.discipline.on_arrival(now, packet, &self.view, idle_since);
+            verdict = self.control.qdisc.as_mut().map_or(Verdict::Accept, decide);
         } else if self.view.busy && !self.has_room(bytes) {
             verdict = Verdict::Drop(DropCause::Overflow);
         }
         if verdict != Verdict::Accept {
-            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            let (router, stats) = (&mut self.control.router, &mut self.stats);
             return mark_or_drop(router, stats, now, At { port: self.number, handle }, verdict, &self.view, store);
         }
         true
@@ -113,7 +113,7 @@ impl Port {
 
     /// Whether [`Port::foresee`] is exact: the port decides nothing at arrivals and loses nothing.
     pub fn is_foreseeable(&self) -> bool {
-        self.mode <= Mode::InOrder && self.gate.qdisc.is_none()
+        self.mode <= Mode::InOrder && self.control.qdisc.is_none()
     }
     /// Predicted packets that have not arrived.
     pub fn foreseen(&self) -> usize {

@@ -19,7 +19,7 @@ impl Port {
         store.note(at, self.number, handle, Note::Arrived);
         let packet = store.packet(handle);
         packet.ttl = packet.ttl.saturating_sub(self.hops);
-        if let Some(router) = self.gate.router.as_mut() {
+        if let Some(router) = self.control.router.as_mut() {
             router.on_arrival(at, packet, &self.view);
         }
         self.join(at, departs, bytes as u32);
@@ -32,7 +32,7 @@ impl Port {
     #[inline(always)]
     fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
-        let passed = match (&mut self.gate.router, store.slots()) {
+        let passed = match (&mut self.control.router, store.slots()) {
             (Some(router), Some(slots)) => {
                 let (queue, after) = self.ring.side_by_side();
                 let transits = Transits { queue, after, until, hops: self.hops, slots };
@@ -153,13 +153,13 @@ impl Port {
         self.unpassed = self.ring.next_departure();
         // The view contains all packets that wait when the last bit leaves, including the packet about to enter
         // service.
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc
-            && qdisc.minded
+        if let Some(qdisc) = &mut self.control.qdisc
+            && qdisc.wants_departures
         {
-            qdisc.law.on_departure(at, &self.view);
+            qdisc.discipline.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
         if done.lost {
@@ -176,10 +176,10 @@ impl Port {
                 scheduler.rebalance(at, self.view.capacity);
                 for i in 0..scheduler.classes.len() {
                     let view = scheduler.view(i, self.view.capacity);
-                    scheduler.classes[i].gate.run_timers(at, &view);
+                    scheduler.classes[i].control.run_timers(at, &view);
                 }
             }
-            None => self.gate.run_timers(at, &self.view),
+            None => self.control.run_timers(at, &self.view),
         }
         self.rearm();
     }
@@ -188,7 +188,7 @@ impl Port {
     #[inline(never)]
     fn run_controller(&mut self) {
         debug_assert_eq!(self.timer, self.due);
-        let Some(router) = &mut self.gate.router else { return };
+        let Some(router) = &mut self.control.router else { return };
         router.on_least_backlog(core::mem::replace(&mut self.least, u64::MAX));
         router.on_timer(self.timer, &self.view);
         let next = router.next_timer();
