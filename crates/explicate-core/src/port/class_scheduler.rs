@@ -294,7 +294,7 @@ impl Port {
         while let Some(scheduler) = self.scheduler.as_deref_mut()
             && let Some(index) = scheduler.next()
         {
-            if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
+            if self.impairments.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
                 return;
             }
             let class = &mut scheduler.classes[index];
@@ -319,7 +319,7 @@ impl Port {
                 self.busy_until = self.line.finish(at.0, wire, idle);
                 Time(self.busy_until)
             };
-            if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
+            if let Some(line) = self.impairments.as_ref().and_then(|s| s.line.as_ref()) {
                 line.occupy(departs);
             }
             scheduler.balance.iter_mut().filter(|_| mark).for_each(|b| b.dropped_or_marked(index));
@@ -382,7 +382,7 @@ impl Port {
             self.stats.queue_changed(at, was.packets, was.bytes, is.packets as i32 - was.packets as i32);
             scheduler.counted = is;
         }
-        if self.special.as_ref().is_some_and(|special| special.line.is_some()) {
+        if self.impairments.as_ref().is_some_and(|impairments| impairments.line.is_some()) {
             self.rearm(); // the line may be in use by the other port
         } else {
             self.due = due;

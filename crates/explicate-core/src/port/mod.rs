@@ -26,12 +26,12 @@ mod class;
 mod class_scheduler;
 mod division;
 mod fast;
+mod impairments;
 mod line;
 mod looking;
 mod pulled;
 mod reference;
 mod shared;
-mod special;
 pub mod stats;
 
 pub use class::Class;
@@ -39,10 +39,10 @@ use class::QueueControl;
 use class_scheduler::ClassScheduler;
 use fast::in_order::Lone;
 use fast::ring::Ring;
+pub use impairments::Equipment;
+use impairments::Impairments;
 use line::Line;
 pub use shared::SharedLine;
-pub use special::Equipment;
-use special::Special;
 pub use stats::PortStats;
 
 /// Where a port finds packets by their handles.
@@ -143,7 +143,7 @@ enum Mode {
     InOrder,
     /// A discipline decides about every packet, or is called for departures.
     Deciding,
-    /// Channels, codings or a configured capacity that changes (`special.rs`).
+    /// Channels, codings or a configured capacity that changes (`impairments.rs`).
     Impaired,
     /// The next packet is selected when the line becomes free (`class_scheduler.rs`).
     Scheduled,
@@ -177,7 +177,7 @@ pub struct Port {
     view: PortView,
     control: QueueControl,
     line: Line,
-    special: Option<Box<Special>>,
+    impairments: Option<Box<Impairments>>,
     /// Timers expire at multiples of this, microseconds; zero is exact.
     tick_us: u32,
     /// Its number in the store.
@@ -238,8 +238,8 @@ impl Port {
     /// # Panics
     /// If the rate is zero and no service curve replaces it.
     pub fn new(init: PortInit) -> Port {
-        let special = (!init.before.is_empty() || !init.on_air.is_empty())
-            .then(|| Box::new(Special { before: init.before, on_air: init.on_air, ..Special::default() }));
+        let impairments = (!init.before.is_empty() || !init.on_air.is_empty())
+            .then(|| Box::new(Impairments { before: init.before, on_air: init.on_air, ..Impairments::default() }));
         let Class { qdisc, router } = init.class;
         let (control, polled) = match qdisc {
             None => (QueueControl::new(None, router), None),
@@ -256,12 +256,12 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            mode: Mode::of(&control, special.is_some()),
+            mode: Mode::of(&control, impairments.is_some()),
             least: u64::MAX,
             unpassed: Time::NEVER,
             stats: PortStats::default(),
             control,
-            special,
+            impairments,
             scheduler: None,
             number: init.number,
             hops: 1,
@@ -334,9 +334,9 @@ impl Port {
             }
         };
         let mut line = Time::NEVER;
-        if let Some(special) = &self.special {
-            self.timer = self.timer.min(special.next_timer());
-            line = special.line_timer();
+        if let Some(impairments) = &self.impairments {
+            self.timer = self.timer.min(impairments.next_timer());
+            line = impairments.line_timer();
         }
         self.timer = self.at_tick(self.timer);
         self.due = self.timer.min(leaves).min(self.arrives).min(line);
@@ -363,7 +363,7 @@ impl Port {
     /// As `poll_timeout`, for a port that catches up.
     #[inline]
     fn settled_due(&self) -> Time {
-        self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
+        self.due.min(self.impairments.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time returned by [`Port::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {

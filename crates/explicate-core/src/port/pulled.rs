@@ -66,7 +66,7 @@ impl Port {
 
     /// Whether this link's channels lose an attempt to transmit a packet of `wire_bytes`.
     pub fn attempt_is_lost(&mut self, now: Time, packet: &Packet, wire_bytes: u32) -> bool {
-        let stages = self.special.as_mut().map(|s| &mut s.on_air);
+        let stages = self.impairments.as_mut().map(|s| &mut s.on_air);
         stages.is_some_and(|stages| stages.iter_mut().any(|c| c.loses(now, packet, wire_bytes)))
     }
 

@@ -51,7 +51,7 @@ impl Port {
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if self.mode >= Mode::Impaired {
-            return self.handle_specially(now, handle, store);
+            return self.handle_on_slow_path(now, handle, store);
         }
         if !self.admit(now, packet, store) {
             return Arrival::Dropped;

@@ -120,7 +120,7 @@ impl Port {
     #[cold]
     fn settle_rarely(&mut self, store: &mut impl Store) {
         let departs = self.scheduler.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
-        let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
+        let line = self.impairments.as_ref().map_or(Time::NEVER, |s| s.line_timer());
         let at = departs.min(self.timer).min(line);
         if at > self.due {
             self.rearm(); // the due time has moved, because the other end of the line was faster
@@ -168,7 +168,7 @@ impl Port {
     }
 
     fn run_timers(&mut self, at: Time) {
-        if let Some(capacity) = self.special.as_mut().and_then(|s| s.believe(at)) {
+        if let Some(capacity) = self.impairments.as_mut().and_then(|s| s.believe(at)) {
             self.view.capacity = capacity;
         }
         match self.scheduler.as_deref_mut() {
