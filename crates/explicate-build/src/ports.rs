@@ -30,7 +30,7 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
         port.set_clock_tick(link.clock_tick);
     }
     if link.over.is_some() {
-        port.share();
+        port.make_interface_link();
     }
     port
 }

@@ -174,7 +174,7 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     };
     let interface = |(station, crossing): (&Station, u64)| {
         let mut port = port(&station.interface, 0, seed, crossing, None);
-        port.pulled();
+        port.make_interface();
         port
     };
     let ports = medium.stations.iter().zip(crosses).map(interface).collect();

@@ -80,8 +80,8 @@ pub(super) struct ClassScheduler {
     pub(super) serving: Option<Serving>,
     /// Packets that have departed and were not polled yet.
     pub(super) sent: VecDeque<(u32, Time)>,
-    /// A medium takes the packets, instead of a line sending them; see `pulled.rs`.
-    pub(super) pulled: bool,
+    /// A medium takes the packets, instead of a line sending them; see `feeds_medium.rs`.
+    pub(super) feeds_medium: bool,
     /// Packets dropped by a queue and not reported yet.
     dropped: Dropped,
     /// The backlog of all classes, and the one in the statistics.
@@ -124,7 +124,7 @@ impl ClassScheduler {
             turn: 0,
             serving: None,
             sent: VecDeque::new(),
-            pulled: false,
+            feeds_medium: false,
             dropped: Dropped::new(),
             waiting: Backlog::default(),
             counted: Backlog::default(),
@@ -313,7 +313,7 @@ impl Port {
             }
             let wire = self.wire_bytes(handle, bytes, store);
             let Some(scheduler) = self.scheduler.as_deref_mut() else { return };
-            let departs = if scheduler.pulled {
+            let departs = if scheduler.feeds_medium {
                 Time::NEVER
             } else {
                 self.busy_until = self.line.finish(at.0, wire, idle);
@@ -325,7 +325,7 @@ impl Port {
             scheduler.balance.iter_mut().filter(|_| mark).for_each(|b| b.dropped_or_marked(index));
             scheduler.classes[index].credit -= bytes as i64;
             scheduler.serving = Some(Serving { handle, bytes, wire, class: index, departs });
-            if scheduler.pulled {
+            if scheduler.feeds_medium {
                 scheduler.report_departure(at, self.view.capacity, store);
             }
             return;

@@ -29,7 +29,7 @@ mod fast;
 mod impairments;
 mod inspect;
 mod line;
-mod pulled;
+mod medium_interface;
 mod reference;
 mod shared;
 pub mod stats;
@@ -147,7 +147,7 @@ enum Mode {
     Impaired,
     /// The next packet is selected when the line becomes free (`class_scheduler.rs`).
     Scheduled,
-    /// Packets wait at an interface of a shared medium (`pulled.rs`).
+    /// Packets wait at an interface of a shared medium (`feeds_medium.rs`).
     OnMedium,
     /// One event for each departure (`reference.rs`).
     Reference,

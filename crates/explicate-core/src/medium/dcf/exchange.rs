@@ -247,7 +247,7 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
         s.cw = self.settings.cw_min;
-        s.port.pull_next(w.now(), w);
+        s.port.advance_head(w.now(), w);
         s.draw_backoff();
         self.take_head(w, number);
         self.stations[number as usize].resume(w.now(), &self.settings);
