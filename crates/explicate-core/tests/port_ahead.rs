@@ -86,7 +86,7 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
     let mut look = Time::ZERO;
     for (handle, &(at, packet)) in packets.iter().enumerate() {
         while look <= at {
-            port.settle(look, &mut store);
+            port.catch_up(look, &mut store);
             looks.push(seen(&mut port, look));
             look += Time::from_secs_f64(rng.exponential(0.05));
         }
@@ -101,7 +101,7 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
         };
         departures.push(if let Arrival::Departs(departs) = arrival { Some(departs) } else { None });
     }
-    port.settle(look + Time::secs(9), &mut store);
+    port.catch_up(look + Time::secs(9), &mut store);
     looks.push(seen(&mut port, look + Time::secs(9)));
     (departures, looks, store.0.into_iter().map(|slot| slot.packet).collect())
 }

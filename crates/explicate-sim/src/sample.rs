@@ -108,7 +108,7 @@ impl Sampler {
         let seconds = self.every.as_secs_f64();
         for (index, before) in &mut self.links {
             let object = Object::Link(*index);
-            engine.settle(*index as usize);
+            engine.catch_up(*index as usize);
             let over = engine.over(*index as usize);
             let samples = &mut self.samples;
             if self.queue || self.router {

@@ -131,7 +131,7 @@ impl Stepper {
     /// As `run_until`, for a driver that then reads packets and queues: every port has caught up.
     pub fn advance_observed(&mut self, until: Time) {
         self.run_to(until, until);
-        self.engine.settle_all();
+        self.engine.catch_up_all();
     }
 
     fn run_to(&mut self, until: Time, observed: Time) {
@@ -143,7 +143,7 @@ impl Stepper {
             let stop = next_observation.min(until);
             self.engine.run_unobserved(stop, next_observation);
             if stop == self.warmup && !self.measuring {
-                self.engine.settle_all();
+                self.engine.catch_up_all();
                 self.baseline = self.engine.ends.iter().map(|e| e.stats()).collect();
                 self.engine.start_measuring();
                 self.measuring = true;
@@ -165,7 +165,7 @@ impl Stepper {
     /// # Errors
     /// Packets were not conserved, which is a defect of the simulator.
     pub fn finish(mut self, wall_s: f64) -> Result<Run, RunError> {
-        self.engine.settle_all();
+        self.engine.catch_up_all();
         self.engine.audit()?;
         let log = self.engine.followed();
         let Stepper { seed, engine, baseline, .. } = self;

@@ -341,7 +341,7 @@ impl Port {
     /// When a driver of a scheduled port has to call again, unless an earlier event is already pending. The driver
     /// keeps one event, and ignores those that [`Port::take_event`] rejects.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
-        let (due, empty) = (self.settled_due().max(now), self.is_empty());
+        let (due, empty) = (self.next_due().max(now), self.is_empty());
         let scheduler = self.scheduler.as_deref_mut()?;
         if due >= scheduler.pending || empty {
             return None;

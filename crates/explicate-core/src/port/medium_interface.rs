@@ -47,7 +47,7 @@ impl Port {
 
     /// The medium has finished with the first packet: the next one is written into and becomes the first.
     pub fn advance_head(&mut self, now: Time, store: &mut impl Store) {
-        self.settle(now, store);
+        self.catch_up(now, store);
         if let Some(scheduler) = self.scheduler.as_deref_mut() {
             scheduler.finish(now);
         }

@@ -358,11 +358,11 @@ impl Port {
         if self.is_reference() {
             return self.reference_due();
         }
-        self.settled_due()
+        self.next_due()
     }
     /// As `poll_timeout`, for a port that catches up.
     #[inline]
-    fn settled_due(&self) -> Time {
+    fn next_due(&self) -> Time {
         self.due.min(self.impairments.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time returned by [`Port::poll_timeout`] has come.
@@ -370,8 +370,8 @@ impl Port {
         if self.is_reference() {
             return self.run_reference(now, store);
         }
-        self.due = self.settled_due(); // the other end of a shared line may have changed it
-        self.settle(now, store);
+        self.due = self.next_due(); // the other end of a shared line may have changed it
+        self.catch_up(now, store);
     }
     /// A packet that has left a scheduled port: its handle and the time when its last bit left. Lost packets are
     /// omitted.

@@ -125,7 +125,7 @@ impl World {
             return false;
         }
         self.now = next;
-        self.port.settle(next, &mut self.packets);
+        self.port.catch_up(next, &mut self.packets);
         if d == next {
             let (_, handle) = self.data.pop_front().unwrap();
             let packet = &self.packets.0[handle as usize];

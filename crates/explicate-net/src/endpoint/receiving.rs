@@ -352,7 +352,7 @@ impl Receivers {
                 continue;
             };
             let before = flow.memory();
-            flow.stock.settle(verdict);
+            flow.stock.catch_up(verdict);
             self.waiting = self.waiting + flow.memory() - before;
             send_verdict(&self.gate, *key, verdict, flow.receiver.stats().payload, out);
             self.ended.push(flow.ended(*key, now));

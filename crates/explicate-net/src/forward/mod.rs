@@ -184,7 +184,7 @@ impl Forwarder {
     }
 
     /// Runs all ports up to now.
-    pub fn settle(&mut self) -> Time {
+    pub fn catch_up(&mut self) -> Time {
         let now = self.clock.now();
         self.arrive(now);
         let now = self.step(now);

@@ -93,7 +93,7 @@ impl Output {
             }
             return;
         }
-        self.port.settle(now, pool);
+        self.port.catch_up(now, pool);
         while let Some((departed, handle)) = self.inside.front().copied().filter(|(at, _)| *at <= now) {
             self.inside.pop_front();
             self.port.stats.delivered += 1;

@@ -154,7 +154,7 @@ impl<'a> Middle<'a> {
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
             self.forward(until, stop)?;
-            let now = self.forwarder.settle();
+            let now = self.forwarder.catch_up();
             match action {
                 Action::Measure => {
                     self.measured_from = now;
@@ -164,7 +164,7 @@ impl<'a> Middle<'a> {
             }
         }
         self.forward(schedule.end(), stop)?;
-        let end = self.forwarder.settle();
+        let end = self.forwarder.catch_up();
         self.finish(end)
     }
 

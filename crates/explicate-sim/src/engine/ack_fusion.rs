@@ -202,8 +202,8 @@ impl Engine {
         let (down, since, hops) = (up.turn, up.delay.0, up.hops);
         let mut link = &mut self.links[down as usize];
         let departed = Time(self.now.0.wrapping_sub((since + link.delay.0) & self.lag));
-        if link.settle_own(departed, self.now, &mut self.arena) {
-            self.settle_before_reading(down, departed);
+        if link.catch_up_own(departed, self.now, &mut self.arena) {
+            self.catch_up_before_reading(down, departed);
             link = &mut self.links[down as usize];
         }
         link.port.stats.delivered += 1;

@@ -10,20 +10,20 @@ use crate::packet_log::PacketLog;
 
 impl Engine {
     /// Lets every port catch up to the present.
-    pub fn settle_all(&mut self) {
-        self.settle_media(None);
+    pub fn catch_up_all(&mut self) {
+        self.catch_up_media(None);
         for index in 0..self.links.len() {
-            self.settle(index);
+            self.catch_up(index);
         }
     }
     /// Lets one port catch up to the present, after the ports that it is fused to.
-    pub fn settle(&mut self, index: usize) {
+    pub fn catch_up(&mut self, index: usize) {
         let feeder = self.links[index].fused_to;
         if feeder != NIL {
-            self.settle(feeder as usize);
+            self.catch_up(feeder as usize);
         }
-        self.links[index].port.settle(self.now, &mut self.arena);
-        self.settle_media(Some(index));
+        self.links[index].port.catch_up(self.now, &mut self.arena);
+        self.catch_up_media(Some(index));
     }
     /// Starts a packet trace. Call before the first event.
     pub fn follow(&mut self, log: PacketLog) {
@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// Reports every packet that is in transit on a link, in no order: the link, the packet, and when it reaches the
-    /// end. Exact in a network without fusion; otherwise a packet may be reported on a later link. Call `settle_all`
+    /// end. Exact in a network without fusion; otherwise a packet may be reported on a later link. Call `catch_up_all`
     /// first.
     pub fn packets_under_way(&self, mut put: impl FnMut(usize, &Packet, Time)) {
         for slot in self.wheel.slots(&self.arena) {
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is still
-    /// there; and every slot of the arena is in use or free. Call `settle` first.
+    /// there; and every slot of the arena is in use or free. Call `catch_up` first.
     ///
     /// # Errors
     /// The link, interface or slots that do not agree.

@@ -16,7 +16,7 @@ pub struct Link {
     /// The only link that feeds this one, if the two are fused.
     pub(super) fused_to: u32,
     /// The port writes into packets or predicts them, so it catches up before they are read.
-    pub(super) settles: bool,
+    pub(super) catches_up: bool,
     /// Ports that catch up before a packet is read that was carried by this link.
     pub(super) reads: Reads,
     /// The port makes no decision: its packets are predicted.
@@ -65,18 +65,18 @@ impl Link {
     /// Lets the link's own port catch up before a packet is read that departed at `departed`. Returns whether other ports may
     /// have to catch up first.
     #[inline(always)]
-    pub(super) fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
+    pub(super) fn catch_up_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
         if self.reads == Reads::Own && self.port.is_due(departed) {
-            self.port.settle_due(now, arena);
+            self.port.catch_up_due(now, arena);
         }
-        self.reads == Reads::Chain && (!self.settles || self.port.is_due(departed))
+        self.reads == Reads::Chain && (!self.catches_up || self.port.is_due(departed))
     }
 
     /// Headers of packets that reach the end of this link before this time are final.
     #[inline(always)]
     pub(super) fn headers_final_before(&self) -> Time {
-        if self.settles {
-            self.port.settled_before() + self.delay
+        if self.catches_up {
+            self.port.final_before() + self.delay
         } else if self.fused_to == NIL {
             Time::NEVER
         } else {

@@ -22,12 +22,12 @@ impl Engine {
     }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
-        let settles = port.writes();
+        let catches_up = port.writes();
         self.links.push(Link {
             port,
             delay,
             fused_to: NIL,
-            settles,
+            catches_up,
             reads: Reads::Nothing,
             foresees: false,
             hops: 1,

@@ -95,7 +95,7 @@ fn messages_between_agents_are_routed_through_the_queues_of_data() {
     engine.add_agent(Address(2), Box::new(agent(None, &heard[1])));
     engine.prepare();
     engine.run_until(Time::secs(1));
-    engine.settle_all();
+    engine.catch_up_all();
     engine.audit().expect("control packets are conserved too");
     engine.links[1].port.stats.arrived += 1;
     let complaint = engine.audit().expect_err("a packet too many");
@@ -161,7 +161,7 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
     engine.run_until(Time::secs(10));
     let before: Vec<u64> = engine.ends.iter().map(|e| e.receiver.stats().bytes).collect();
     engine.run_until(end);
-    engine.settle_all();
+    engine.catch_up_all();
     engine.audit().expect("packets are conserved");
     std::array::from_fn(|i| engine.ends[i].receiver.stats().bytes - before[i])
 }

@@ -262,10 +262,10 @@ impl Medium {
         &mut self.stations[self.links[number as usize].from as usize].port
     }
     /// Lets the interface of a link catch up, or all interfaces.
-    pub fn settle(&mut self, w: &mut impl Driver, link: Option<u32>) {
+    pub fn catch_up(&mut self, w: &mut impl Driver, link: Option<u32>) {
         let only = link.map(|number| self.links[number as usize].from as usize);
         for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
-            s.port.settle(w.now(), w);
+            s.port.catch_up(w.now(), w);
         }
     }
     /// For each station the driver's links that leave it, and the packets that wait for them or are in transmission.

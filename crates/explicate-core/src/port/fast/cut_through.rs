@@ -69,7 +69,7 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         let Arriving { handle, bytes } = packet;
-        self.settle_passed(now, store);
+        self.catch_up_cut_through(now, store);
         if self.ring.is_empty() {
             if self.busy_until <= now.0 {
                 let passes = self.cut_through(now, store.packet(handle), bytes, unobserved_until);
@@ -105,9 +105,9 @@ impl Port {
         Arrival::Departs(departs)
     }
 
-    /// [`Port::settle_before_arrival`] for the common case: a cut-through packet leaves, and the next enters service.
+    /// [`Port::catch_up_before_arrival`] for the common case: a cut-through packet leaves, and the next enters service.
     #[inline(always)]
-    fn settle_passed(&mut self, now: Time, store: &mut impl Store) {
+    fn catch_up_cut_through(&mut self, now: Time, store: &mut impl Store) {
         if self.due > now {
             return;
         }
@@ -119,7 +119,7 @@ impl Port {
             self.serve_now(at);
             self.due = self.timer.min(self.leaves).min(self.arrives);
         }
-        self.settle_due(now, store);
+        self.catch_up_due(now, store);
     }
 
     /// A packet arrives at an idle port and cannot be cut through.

@@ -81,7 +81,7 @@ impl Port {
     #[inline(never)]
     fn pass_slowly(&mut self, moment: Moment, at: Time, bytes: u32, Service { free, departs }: Service) {
         if free <= at && self.stats.is_unwatched(departs, moment.unobserved_until) {
-            self.catch_up(at); // all stored packets have left by then
+            self.apply_deferred(at); // all stored packets have left by then
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
             return;
@@ -107,14 +107,14 @@ impl Port {
 
     #[cold]
     fn make_room(&mut self, now: Time) {
-        self.catch_up(now);
+        self.apply_deferred(now);
         if !self.ring.is_roomy() {
             self.ring.grow();
         }
     }
 
     /// Catches up at a port that deferred its counting: departures before arrivals, and nothing else.
-    pub(in crate::port) fn catch_up(&mut self, now: Time) {
+    pub(in crate::port) fn apply_deferred(&mut self, now: Time) {
         loop {
             // Most packets find the line idle and leave before the next one arrives.
             if !self.view.busy {

@@ -110,7 +110,7 @@ impl Port {
         store: &mut impl Store,
     ) -> Time {
         let until = at.min(self.stats.unwatched(unobserved_until)).min(Time(headers_final_before.0.saturating_sub(1)));
-        self.settle_due(until, store);
+        self.catch_up_due(until, store);
         let passes = if at < headers_final_before {
             self.cut_through(at, store.packet(packet.handle), packet.bytes, unobserved_until)
         } else {
@@ -128,7 +128,7 @@ impl Port {
         self.remember_lone();
         let until = until.min(Time(headers_final_before.0.saturating_sub(1)));
         if self.due <= until {
-            self.settle_all(until, store);
+            self.catch_up_all(until, store);
         }
         self.ring.is_empty()
     }

@@ -3,7 +3,7 @@
 //!
 //! Each file is one shortcut: packets that are only counted (`counting.rs`), deferred counting (`deferred.rs`),
 //! controllers that are called for a departure together with the arrival (`cut_through.rs`), packets that are alone
-//! in the port (`in_order.rs`); and catching up (`settling.rs`) with the ring of waiting packets (`ring.rs`).
+//! in the port (`in_order.rs`); and catching up (`catch_up.rs`) with the ring of waiting packets (`ring.rs`).
 
 use alloc::boxed::Box;
 
@@ -13,12 +13,12 @@ use super::{Arrival, Arriving, At, Mode, Moment, Note, Port, Store, Waiting, mar
 use crate::qdisc::{DropCause, Verdict};
 use crate::units::Time;
 
+mod catch_up;
 mod counting;
 mod cut_through;
 mod deferred;
 pub(super) mod in_order;
 pub(super) mod ring;
-mod settling;
 
 impl Port {
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows how long nothing observes the port.
@@ -36,7 +36,7 @@ impl Port {
         if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unobserved_until)), store) {
             self.forget_lone();
         } else {
-            self.settle_before_arrival(now, store);
+            self.catch_up_before_arrival(now, store);
         }
         if self.mode == Mode::InOrder
             && !self.view.busy

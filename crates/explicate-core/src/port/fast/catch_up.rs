@@ -59,30 +59,30 @@ impl Port {
     }
 
     /// Catches up with everything that happened in the port up to `now`.
-    pub fn settle(&mut self, now: Time, store: &mut impl Store) {
+    pub fn catch_up(&mut self, now: Time, store: &mut impl Store) {
         if self.mode == Mode::Deferred {
-            self.catch_up(now);
+            self.apply_deferred(now);
         } else {
-            self.settle_due(now, store);
+            self.catch_up_due(now, store);
         }
     }
 
-    /// [`Port::settle`] where nothing was deferred.
+    /// [`Port::catch_up`] where nothing was deferred.
     #[inline(always)]
-    pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+    pub fn catch_up_due(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
-            self.settle_all(now, store);
+            self.catch_up_all(now, store);
         }
     }
 
-    /// [`Port::settle_due`] for the common case of at most one due departure, which needs no call.
+    /// [`Port::catch_up_due`] for the common case of at most one due departure, which needs no call.
     #[inline(always)]
-    pub(in crate::port) fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
+    pub(in crate::port) fn catch_up_before_arrival(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
             if self.leaves == self.due {
                 self.depart(store);
             }
-            self.settle_due(now, store);
+            self.catch_up_due(now, store);
         }
     }
 
@@ -93,13 +93,13 @@ impl Port {
     }
     /// Packets that leave before this time are not written into any more.
     #[inline(always)]
-    pub fn settled_before(&self) -> Time {
+    pub fn final_before(&self) -> Time {
         if self.mode == Mode::CutThrough { self.timer.min(self.unpassed) } else { self.due }
     }
 
     /// A separate function: inlined into the driver's loop it would displace values that the loop keeps in registers.
     #[inline(never)]
-    pub(in crate::port) fn settle_all(&mut self, now: Time, store: &mut impl Store) {
+    pub(in crate::port) fn catch_up_all(&mut self, now: Time, store: &mut impl Store) {
         loop {
             if self.leaves == self.due {
                 self.depart(store);
@@ -108,7 +108,7 @@ impl Port {
             } else if self.mode == Mode::CutThrough {
                 self.run_controller();
             } else {
-                self.settle_rarely(store);
+                self.catch_up_on_slow_path(store);
             }
             if self.due > now {
                 return;
@@ -118,7 +118,7 @@ impl Port {
 
     /// The due event is a timer, the departure of a class, or the use of a shared line.
     #[cold]
-    fn settle_rarely(&mut self, store: &mut impl Store) {
+    fn catch_up_on_slow_path(&mut self, store: &mut impl Store) {
         let departs = self.scheduler.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
         let line = self.impairments.as_ref().map_or(Time::NEVER, |s| s.line_timer());
         let at = departs.min(self.timer).min(line);
