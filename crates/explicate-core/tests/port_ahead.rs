@@ -96,8 +96,8 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
         let arrival = match told {
             Told::InTime => port.handle_packet(at, handle, &mut store),
             Told::Unseen => port.handle_unobserved(Moment { now: at, unobserved_until: look }, arriving, &mut store),
-            Told::Foreseen => Arrival::Departs(port.foresee(at, arriving, horizon(Time::NEVER), &mut store)),
-            Told::Unsure => Arrival::Departs(port.foresee(at, arriving, horizon(at), &mut store)),
+            Told::Foreseen => Arrival::Departs(port.predict(at, arriving, horizon(Time::NEVER), &mut store)),
+            Told::Unsure => Arrival::Departs(port.predict(at, arriving, horizon(at), &mut store)),
         };
         departures.push(if let Arrival::Departs(departs) = arrival { Some(departs) } else { None });
     }

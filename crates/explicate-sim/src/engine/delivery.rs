@@ -94,7 +94,7 @@ impl Engine {
         if !hop.has(Mark::OWN) && leaves > now {
             self.hold(id, slot, leaves);
         } else if !hop.has(Mark::FUSED | Mark::REPLY | Mark::TURN)
-            && link.foresees
+            && link.predicts
             && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unobserved_until)
         {
             let at = link.end_of(departs);

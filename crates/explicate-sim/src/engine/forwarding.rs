@@ -4,7 +4,7 @@ use explicate_core::port::{Arrival, Arriving, Moment};
 use explicate_core::units::Time;
 
 use super::ack_fusion::Turn;
-use super::link::Foreseen;
+use super::link::Predicted;
 use super::{Engine, Forwarded, Mark, NIL, Onward};
 use crate::event::Event;
 
@@ -76,8 +76,8 @@ impl Engine {
         let present = Moment { now: self.now, unobserved_until: self.unobserved_until };
         let mut hop = self.routes[place as usize];
         let mut link = &mut self.links[hop.index()];
-        let mut at = if link.foresees {
-            link.foresee(present, Foreseen { at: now, headers_final_before: Time::NEVER }, packet, &mut self.arena)
+        let mut at = if link.predicts {
+            link.predict(present, Predicted { at: now, headers_final_before: Time::NEVER }, packet, &mut self.arena)
         } else {
             match link.port.handle_unobserved(Moment { now, ..present }, packet, &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
@@ -95,7 +95,7 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             link = &mut self.links[hop.index()];
-            at = link.foresee(present, Foreseen { at, headers_final_before }, packet, &mut self.arena);
+            at = link.predict(present, Predicted { at, headers_final_before }, packet, &mut self.arena);
         }
         if hop.has(Mark::REPLY) {
             if let Some(flow) = link.reply_ahead(at, self.unobserved_until, &self.ends, self.arena.get(slot)) {

@@ -20,7 +20,7 @@ impl Engine {
             // A bridge is at the end of no link except the last of a chain, so its TTL rule applies there.
             let alone =
                 self.fuse && self.agents.is_empty() && feeder < NO_FEEDER && !self.links[feeder as usize].bridged;
-            if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
+            if alone && self.links[index].port.is_predictable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
                 self.links[index].catches_up = true;
             }
@@ -73,7 +73,7 @@ impl Engine {
         assert!(self.events() == 0, "packets are under way");
         for link in &mut self.links {
             link.port.defer(yes && self.fuse);
-            link.foresees = self.fuse && link.port.is_foreseeable();
+            link.predicts = self.fuse && link.port.is_predictable();
             link.catches_up = !link.port.defers() && (!yes || link.fused_to != NIL || link.port.writes());
         }
         // The next port in the chain that does not defer decrements the TTL for the deferring ports before it.

@@ -80,11 +80,11 @@ impl Engine {
             // In the event queue, predicted packets are on the last fused link; in fact they are on an earlier one,
             // or in their host.
             let feeder = self.links[index].fused_to;
-            let foreseen = self.links[index].port.foreseen() as u64;
-            on_link[index] = on_link[index].wrapping_sub(foreseen);
+            let predicted = self.links[index].port.predicted() as u64;
+            on_link[index] = on_link[index].wrapping_sub(predicted);
             match on_link.get_mut(feeder as usize) {
-                Some(on_feeder) => *on_feeder = on_feeder.wrapping_add(foreseen),
-                None => hosts += foreseen,
+                Some(on_feeder) => *on_feeder = on_feeder.wrapping_add(predicted),
+                None => hosts += predicted,
             }
         }
         let delivered = self.delivered();

@@ -20,7 +20,7 @@ pub struct Link {
     /// Ports that catch up before a packet is read that was carried by this link.
     pub(super) reads: Reads,
     /// The port makes no decision: its packets are predicted.
-    pub(super) foresees: bool,
+    pub(super) predicts: bool,
     /// Decrement of the TTL at the end of this link: one, plus one for each preceding port with deferred accounting.
     pub(super) hops: u8,
     /// The node whose agent inspects packets before they join this port, if any.
@@ -37,7 +37,7 @@ pub struct Link {
 
 /// A predicted arrival.
 #[derive(Clone, Copy)]
-pub(super) struct Foreseen {
+pub(super) struct Predicted {
     /// When the packet arrives.
     pub(super) at: Time,
     /// If that is no later than its arrival, earlier ports may still write into it.
@@ -86,10 +86,10 @@ impl Link {
 
     /// A packet arrives at a port that predicts it: returns when it reaches the end.
     #[inline(always)]
-    pub(super) fn foresee(
+    pub(super) fn predict(
         &mut self,
         present: Moment,
-        Foreseen { at, headers_final_before }: Foreseen,
+        Predicted { at, headers_final_before }: Predicted,
         packet: Arriving,
         arena: &mut Arena,
     ) -> Time {
@@ -97,7 +97,7 @@ impl Link {
             self.port.pass(present, at, packet.bytes)
         } else {
             let horizon = Horizon { unobserved_until: present.unobserved_until, headers_final_before };
-            self.port.foresee(at, packet, horizon, arena)
+            self.port.predict(at, packet, horizon, arena)
         };
         self.end_of(departs)
     }

@@ -29,7 +29,7 @@ impl Engine {
             fused_to: NIL,
             catches_up,
             reads: Reads::Nothing,
-            foresees: false,
+            predicts: false,
             hops: 1,
             before: NIL,
             after: NIL,

@@ -40,7 +40,7 @@ impl Port {
         Some(Time(departs))
     }
 
-    /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing prevents cut-through:
+    /// [`Port::predict`] or [`Port::pass`] of a packet whose headers are final, if nothing prevents cut-through:
     /// completes all work for it at this port. Otherwise changes nothing.
     #[inline(always)]
     pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unobserved_until: Time) -> Option<Time> {

@@ -36,7 +36,7 @@ impl Port {
         self.mode == Mode::Deferred
     }
 
-    /// [`Port::foresee`] where counting is deferred; the packet may also arrive now. `moment` is as in
+    /// [`Port::predict`] where counting is deferred; the packet may also arrive now. `moment` is as in
     /// [`Port::handle_unobserved`].
     #[inline(always)]
     pub fn pass(&mut self, moment: Moment, at: Time, bytes: u32) -> Time {

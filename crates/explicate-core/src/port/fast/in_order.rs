@@ -30,18 +30,18 @@ impl Port {
     /// Arrival and departure are processed later, in order of time: when the next packet is reported, as far as the
     /// horizon allows, or when the port catches up. Only for ports that admit everything and lose nothing.
     #[inline(always)]
-    pub fn foresee(&mut self, at: Time, packet: Arriving, horizon: Horizon, store: &mut impl Store) -> Time {
+    pub fn predict(&mut self, at: Time, packet: Arriving, horizon: Horizon, store: &mut impl Store) -> Time {
         let Arriving { handle, bytes } = packet;
         let Horizon { unobserved_until, headers_final_before } = horizon;
         if self.mode == Mode::CutThrough && at < headers_final_before {
             let passes = self.cut_through(at, store.packet(handle), bytes, unobserved_until);
-            return passes.unwrap_or_else(|| self.foresee_slowly(at, packet, horizon, store));
+            return passes.unwrap_or_else(|| self.predict_on_slow_path(at, packet, horizon, store));
         }
         if self.keeps() {
-            return self.foresee_another(at, packet);
+            return self.predict_into_ring(at, packet);
         }
         if self.mode == Mode::CutThrough {
-            return self.foresee_slowly(at, packet, horizon, store);
+            return self.predict_on_slow_path(at, packet, horizon, store);
         }
         let until = at.min(self.stats.unwatched(unobserved_until));
         let departs = if self.arrives < headers_final_before && self.lone_passes(until, store) {
@@ -50,7 +50,7 @@ impl Port {
         } else if self.make_way(until, headers_final_before, store) {
             self.departure(at, bytes)
         } else {
-            return self.foresee_another(at, packet);
+            return self.predict_into_ring(at, packet);
         };
         self.expect(at, Lone { departs, handle, bytes: bytes as u16 });
         departs
@@ -100,9 +100,9 @@ impl Port {
         }
     }
 
-    /// [`Port::foresee`] where packets are cut through, for a packet that may not be.
+    /// [`Port::predict`] where packets are cut through, for a packet that may not be.
     #[inline(never)]
-    fn foresee_slowly(
+    fn predict_on_slow_path(
         &mut self,
         at: Time,
         packet: Arriving,
@@ -118,7 +118,7 @@ impl Port {
         };
         passes.unwrap_or_else(|| {
             self.recall_passed(at);
-            self.foresee_another(at, packet)
+            self.predict_into_ring(at, packet)
         })
     }
 
@@ -139,9 +139,9 @@ impl Port {
         !self.ring.is_empty() && !self.ring.is_at_turn()
     }
 
-    /// [`Port::foresee`] at a port that keeps unprocessed packets in the ring.
+    /// [`Port::predict`] at a port that keeps unprocessed packets in the ring.
     #[inline(always)]
-    fn foresee_another(&mut self, at: Time, Arriving { handle, bytes }: Arriving) -> Time {
+    fn predict_into_ring(&mut self, at: Time, Arriving { handle, bytes }: Arriving) -> Time {
         let departs = self.departure(at, bytes);
         self.unpassed = self.unpassed.min(departs);
         self.ring.push(Waiting { arrives: at, departs, handle, bytes: bytes as u16, lost: false });

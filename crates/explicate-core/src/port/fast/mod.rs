@@ -111,12 +111,12 @@ impl Port {
         Time(self.busy_until)
     }
 
-    /// Whether [`Port::foresee`] is exact: the port decides nothing at arrivals and loses nothing.
-    pub fn is_foreseeable(&self) -> bool {
+    /// Whether [`Port::predict`] is exact: the port decides nothing at arrivals and loses nothing.
+    pub fn is_predictable(&self) -> bool {
         self.mode <= Mode::InOrder && self.control.qdisc.is_none()
     }
     /// Predicted packets that have not arrived.
-    pub fn foreseen(&self) -> usize {
+    pub fn predicted(&self) -> usize {
         self.ring.len_ahead() as usize + self.lone.is_there() as usize
     }
 
