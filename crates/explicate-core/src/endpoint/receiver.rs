@@ -21,7 +21,7 @@ use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
 
 mod delayed;
-mod foretold;
+mod predicted;
 mod set_up;
 
 use self::delayed::Delay;

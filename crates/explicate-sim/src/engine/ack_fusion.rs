@@ -50,7 +50,7 @@ impl Engine {
             let up = self.routes[ends.back as usize].link();
             // An acknowledgement on a fused route reaches the end of more than one link at once.
             let alone = !self.routes[ends.back as usize].has(Mark::FUSED);
-            let alike = alone && ends.receiver.foretells() && !matches!(ends.source, Source::Sessions(_));
+            let alike = alone && ends.receiver.can_predict_acks() && !matches!(ends.source, Source::Sessions(_));
             let known = turns.entry(down).or_insert((up, 0));
             *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
         }
@@ -96,7 +96,7 @@ impl Engine {
             let pending = self.arena.slot_mut(slot);
             let packet = &mut pending.packet;
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
-                && let Some(bytes) = ends.receiver.foretell(packet)
+                && let Some(bytes) = ends.receiver.predict_ack(packet)
             {
                 let up = &mut self.links[turn as usize];
                 if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unobserved_until.since(up.delay)) {
@@ -125,7 +125,7 @@ impl Engine {
         if !up.port.passes_by(at, ends.receiver.answer_bytes(SACK_RANGES) as u32, unobserved_until) {
             return None;
         }
-        let ranges = ends.receiver.foretell_any(packet, &mut self.sack)?;
+        let ranges = ends.receiver.take_and_predict_ack(packet, &mut self.sack)?;
         let departs = up.port.pass_by(at, ends.receiver.answer_bytes(ranges) as u32, unobserved_until)?;
         let turned = (up.end_of(departs), Event::turned(ends.back));
         if ranges > 0 {
