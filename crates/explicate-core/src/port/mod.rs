@@ -37,7 +37,7 @@ pub mod stats;
 pub use class::Class;
 use class::QueueControl;
 use class_scheduler::ClassScheduler;
-use fast::in_order::Lone;
+use fast::in_order::SinglePacket;
 use fast::ring::Ring;
 pub use impairments::Equipment;
 use impairments::Impairments;
@@ -199,7 +199,7 @@ pub struct Port {
 
     // State of the fast forms only.
     /// The packet that arrives then, if it is the only one; the ring is empty in that case.
-    lone: Lone,
+    single: SinglePacket,
     ring: Ring,
     /// The least backlog, in bytes, at departures of cut-through packets since the last timer.
     least: u64,
@@ -251,7 +251,7 @@ impl Port {
             leaves: Time::NEVER,
             arrives: Time::NEVER,
             timer: Time::NEVER,
-            lone: Lone::NONE,
+            single: SinglePacket::NONE,
             ring: Ring::default(),
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),

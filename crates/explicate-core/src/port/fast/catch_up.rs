@@ -10,8 +10,8 @@ impl Port {
     /// they pass one after the other. Only their own processing is needed then, and none of the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
-        self.remember_lone();
-        if !self.view.busy && self.pass_in_turn(now, store) {
+        self.move_single_to_ring();
+        if !self.view.busy && self.transit_in_order(now, store) {
             return;
         }
         let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
@@ -30,7 +30,7 @@ impl Port {
     /// Processes consecutive packets that arrive and leave up to `now`, before the next arrival or timer; returns
     /// whether there were any.
     #[inline(always)]
-    fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
+    fn transit_in_order(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
         let passed = match (&mut self.control.router, store.slots()) {
             (Some(router), Some(slots)) => {
@@ -40,7 +40,7 @@ impl Port {
                 self.ring.skip(passed.packets);
                 passed
             }
-            (router, _) => self.ring.pop_lonely(until, |&Waiting { arrives, departs, handle, .. }| {
+            (router, _) => self.ring.pop_transits(until, |&Waiting { arrives, departs, handle, .. }| {
                 store.note(arrives, self.number, handle, Note::Arrived);
                 let packet = store.packet(handle);
                 packet.ttl = packet.ttl.saturating_sub(self.hops);

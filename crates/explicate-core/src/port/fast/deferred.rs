@@ -118,7 +118,7 @@ impl Port {
         loop {
             // Most packets find the line idle and leave before the next one arrives.
             if !self.view.busy {
-                let passed = self.ring.pop_lonely(self.stats.unwatched(now), |_| ());
+                let passed = self.ring.pop_transits(self.stats.unwatched(now), |_| ());
                 self.stats.arrived += passed.packets;
                 self.stats.bytes += passed.bytes;
             }

@@ -9,15 +9,15 @@ use crate::units::Time;
 
 /// A packet, without its arrival.
 #[derive(Clone, Copy)]
-pub(in crate::port) struct Lone {
+pub(in crate::port) struct SinglePacket {
     /// Never if there is no packet.
     pub(in crate::port) departs: Time,
     pub(in crate::port) handle: u32,
     pub(in crate::port) bytes: u16,
 }
 
-impl Lone {
-    pub(in crate::port) const NONE: Lone = Lone { departs: Time::NEVER, handle: 0, bytes: 0 };
+impl SinglePacket {
+    pub(in crate::port) const NONE: SinglePacket = SinglePacket { departs: Time::NEVER, handle: 0, bytes: 0 };
 
     #[inline(always)]
     pub(in crate::port) fn is_there(&self) -> bool {
@@ -44,7 +44,7 @@ impl Port {
             return self.predict_on_slow_path(at, packet, horizon, store);
         }
         let until = at.min(self.stats.unwatched(unobserved_until));
-        let departs = if self.arrives < headers_final_before && self.lone_passes(until, store) {
+        let departs = if self.arrives < headers_final_before && self.single_transits(until, store) {
             self.busy_until = self.line.finish(at.0, bytes, true);
             Time(self.busy_until)
         } else if self.make_way(until, headers_final_before, store) {
@@ -52,23 +52,23 @@ impl Port {
         } else {
             return self.predict_into_ring(at, packet);
         };
-        self.expect(at, Lone { departs, handle, bytes: bytes as u16 });
+        self.expect(at, SinglePacket { departs, handle, bytes: bytes as u16 });
         departs
     }
 
     /// If no other packet is in the port or predicted.
     #[inline(always)]
-    pub(in crate::port) fn expect(&mut self, at: Time, packet: Lone) {
-        self.lone = packet;
+    pub(in crate::port) fn expect(&mut self, at: Time, packet: SinglePacket) {
+        self.single = packet;
         self.arrives = at;
         self.due = at.min(self.timer);
     }
 
     /// Processes the packet beside the ring if it arrives and leaves by `until`, before anything else happens here.
-    /// Returns whether it did; the caller then calls [`Port::forget_lone`].
+    /// Returns whether it did; the caller then calls [`Port::clear_single`].
     #[inline(always)]
-    pub(in crate::port) fn lone_passes(&mut self, until: Time, store: &mut impl Store) -> bool {
-        let Lone { departs, handle, bytes } = self.lone;
+    pub(in crate::port) fn single_transits(&mut self, until: Time, store: &mut impl Store) -> bool {
+        let SinglePacket { departs, handle, bytes } = self.single;
         if departs > until || departs >= self.timer {
             return false;
         }
@@ -85,17 +85,17 @@ impl Port {
     }
     /// Clears the place beside the ring.
     #[inline(always)]
-    pub(in crate::port) fn forget_lone(&mut self) {
-        self.lone = Lone::NONE;
+    pub(in crate::port) fn clear_single(&mut self) {
+        self.single = SinglePacket::NONE;
         self.arrives = Time::NEVER;
         self.due = self.timer;
     }
 
     /// Moves the packet beside the ring into the ring.
     #[inline]
-    pub(in crate::port) fn remember_lone(&mut self) {
-        if self.lone.is_there() {
-            let Lone { departs, handle, bytes } = core::mem::replace(&mut self.lone, Lone::NONE);
+    pub(in crate::port) fn move_single_to_ring(&mut self) {
+        if self.single.is_there() {
+            let SinglePacket { departs, handle, bytes } = core::mem::replace(&mut self.single, SinglePacket::NONE);
             self.ring.push(Waiting { arrives: self.arrives, departs, handle, bytes, lost: false });
         }
     }
@@ -125,7 +125,7 @@ impl Port {
     /// Catches up as far as possible until `until`; returns whether the port is empty and no packet is predicted.
     #[inline(never)]
     fn make_way(&mut self, until: Time, headers_final_before: Time, store: &mut impl Store) -> bool {
-        self.remember_lone();
+        self.move_single_to_ring();
         let until = until.min(Time(headers_final_before.0.saturating_sub(1)));
         if self.due <= until {
             self.catch_up_all(until, store);

@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 
-use self::in_order::Lone;
+use self::in_order::SinglePacket;
 use super::class::Admission;
 use super::{Arrival, Arriving, At, Mode, Moment, Note, Port, Store, Waiting, mark_or_drop};
 use crate::qdisc::{DropCause, Verdict};
@@ -33,8 +33,8 @@ impl Port {
             return self.handle_cut_through(moment, packet, store);
         }
         let (Moment { now, unobserved_until }, Arriving { handle, bytes }) = (moment, packet);
-        if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unobserved_until)), store) {
-            self.forget_lone();
+        if self.single.departs <= now && self.single_transits(self.stats.unwatched(now.min(unobserved_until)), store) {
+            self.clear_single();
         } else {
             self.catch_up_before_arrival(now, store);
         }
@@ -45,7 +45,7 @@ impl Port {
                 self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unobserved_until))
         {
             self.busy_until = departs;
-            self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
+            self.expect(now, SinglePacket { departs: Time(departs), handle, bytes: bytes as u16 });
             return Arrival::Departs(Time(departs));
         }
         self.stats.arrived += 1;
@@ -117,7 +117,7 @@ impl Port {
     }
     /// Predicted packets that have not arrived.
     pub fn predicted(&self) -> usize {
-        self.ring.len_ahead() as usize + self.lone.is_there() as usize
+        self.ring.len_ahead() as usize + self.single.is_there() as usize
     }
 
     /// A predicted packet passes `hops` routers since its TTL was last decremented, this one included; one by
