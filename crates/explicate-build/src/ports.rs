@@ -120,7 +120,7 @@ impl Parts<'_> {
             (self.class(&link.queue, &[], 1.0, &format!(".{}", Match::Other.word())), 1.0),
         ];
         port.schedule(classes, move |packet| {
-            !(controller.answers(packet) || packet.transport.opens_explicit()) as usize
+            !(controller.matches(packet) || packet.transport.opens_explicit()) as usize
         });
         port.divide_by_flows();
     }

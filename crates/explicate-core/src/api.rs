@@ -55,7 +55,7 @@ pub trait Protocol: Sync {
     }
     /// Whether a packet may belong to this protocol, judged by its headers. Ports with classes keep such packets
     /// together.
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         packet.congestion.is_present()
     }
 }
@@ -226,7 +226,7 @@ pub trait Router: Send {
     const ORDER_INDEPENDENT: bool = false;
     /// A packet arrived; the queue may still drop it.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// Whether it writes feedback into this packet; narrower than [`Protocol::answers`], and already known on
+    /// Whether it writes feedback into this packet; narrower than [`Protocol::matches`], and already known on
     /// arrival.
     fn speaks_to(&self, _packet: &Packet) -> bool {
         false

@@ -68,7 +68,7 @@ pub trait ProtocolObject: Sync {
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
     fn receiver(&self) -> Option<Box<AnyReceiver>>;
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>>;
-    fn answers(&self, packet: &Packet) -> bool;
+    fn matches(&self, packet: &Packet) -> bool;
     fn describe(&self, _packet: &Packet, _out: &mut dyn fmt::Write) -> fmt::Result {
         Ok(())
     }
@@ -110,8 +110,8 @@ impl<P: Protocol> ProtocolObject for P {
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Protocol::router(self, init)
     }
-    fn answers(&self, packet: &Packet) -> bool {
-        Protocol::answers(self, packet)
+    fn matches(&self, packet: &Packet) -> bool {
+        Protocol::matches(self, packet)
     }
     fn describe(&self, packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
         P::DESCRIBE(packet, out)

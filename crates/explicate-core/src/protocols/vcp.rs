@@ -116,7 +116,7 @@ impl Protocol for Vcp {
     const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
 
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {

@@ -87,7 +87,7 @@ impl Protocol for VcpBise {
     const EXPLICIT: bool = true;
     const HEADER_LEN: u16 = 0;
 
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {

@@ -84,7 +84,7 @@ impl Protocol for Xtcp {
     const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
 
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         is_xtcp(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
