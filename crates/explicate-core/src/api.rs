@@ -228,7 +228,7 @@ pub trait Router: Send {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     /// Whether it writes feedback into this packet; narrower than [`Protocol::matches`], and already known on
     /// arrival.
-    fn speaks_to(&self, _packet: &Packet) -> bool {
+    fn writes_into(&self, _packet: &Packet) -> bool {
         false
     }
     /// The last bit of a packet leaves. This is the last chance to write into it.

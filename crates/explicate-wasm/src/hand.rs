@@ -81,8 +81,8 @@ impl Router for HandRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.inner.on_arrival(now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        self.inner.speaks_to(packet)
+    fn writes_into(&self, packet: &Packet) -> bool {
+        self.inner.writes_into(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         let asked = packet.congestion.delta_throughput();

@@ -248,7 +248,7 @@ impl<R: Receiver> ReceiverObject for R {
 pub trait RouterObject: Send {
     fn order_independent(&self) -> bool;
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    fn speaks_to(&self, packet: &Packet) -> bool;
+    fn writes_into(&self, packet: &Packet) -> bool;
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     fn on_least_backlog(&mut self, bytes: u64);
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView);
@@ -293,8 +293,8 @@ impl<R: Router> RouterObject for R {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         Router::on_arrival(self, now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        Router::speaks_to(self, packet)
+    fn writes_into(&self, packet: &Packet) -> bool {
+        Router::writes_into(self, packet)
     }
     #[inline(always)]
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {

@@ -233,7 +233,7 @@ fn is_xtcp(packet: &Packet) -> bool {
 impl Router for XtcpRouter {
     fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
 
-    fn speaks_to(&self, packet: &Packet) -> bool {
+    fn writes_into(&self, packet: &Packet) -> bool {
         is_xtcp(packet)
     }
 
