@@ -194,11 +194,11 @@ pub trait Recovery: Send {
     /// Lends its counters to the flow while no segment is missing, no retransmission is pending and all outstanding
     /// data are in flight. Until it takes them back, it receives neither in-order acknowledgements nor new segments.
     /// By default it lends nothing.
-    fn lend(&self) -> Option<Steady> {
+    fn check_out(&self) -> Option<Steady> {
         None
     }
     /// Takes back the lent counters.
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
+    fn check_in(&mut self, steady: &Steady, at: &RecoveryState) {
         let _ = (steady, at);
     }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if

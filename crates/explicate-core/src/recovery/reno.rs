@@ -113,12 +113,12 @@ impl Recovery for RenoRecovery {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), self.recovering)
     }
 
-    fn lend(&self) -> Option<Steady> {
-        if self.duplicates > 0 || self.recovering { None } else { self.seq.lend(&self.rto) }
+    fn check_out(&self) -> Option<Steady> {
+        if self.duplicates > 0 || self.recovering { None } else { self.seq.check_out(&self.rto) }
     }
 
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.seq.take_back(&mut self.rto, steady, at);
+    fn check_in(&mut self, steady: &Steady, at: &RecoveryState) {
+        self.seq.check_in(&mut self.rto, steady, at);
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {

@@ -64,12 +64,12 @@ impl Rto {
         Time((base << self.backoffs).min(self.max))
     }
     /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
-    fn lend(&self) -> Option<Steady> {
+    fn check_out(&self) -> Option<Steady> {
         let ready = self.srtt > 0 && self.backoffs == 0;
         ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
     }
     /// Takes it back.
-    fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
+    fn check_in(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
         (self.srtt, self.rttvar, self.deadline) = (srtt.0, steady.rttvar, deadline);
     }
     /// Starts the timer over (5.1, 5.3).
@@ -218,15 +218,15 @@ impl Sequence {
             timer: rto.deadline(),
         }
     }
-    /// The result of [`crate::recovery::Recovery::lend`] if all outstanding data are in flight and nothing is to be
+    /// The result of [`crate::recovery::Recovery::check_out`] if all outstanding data are in flight and nothing is to be
     /// retransmitted.
-    pub fn lend(&self, rto: &Rto) -> Option<Steady> {
-        if self.next == self.highest { rto.lend() } else { None }
+    pub fn check_out(&self, rto: &Rto) -> Option<Steady> {
+        if self.next == self.highest { rto.check_out() } else { None }
     }
     /// Takes back sequence and timer.
-    pub fn take_back(&mut self, rto: &mut Rto, steady: &Steady, at: &RecoveryState) {
+    pub fn check_in(&mut self, rto: &mut Rto, steady: &Steady, at: &RecoveryState) {
         *self = Sequence { acked: at.acked, next: at.next, highest: at.highest };
-        rto.take_back(steady, at.srtt, at.timer);
+        rto.check_in(steady, at.srtt, at.timer);
     }
     /// Goes back to the first unacknowledged segment (after a timeout).
     pub fn roll_back(&mut self) {
@@ -274,10 +274,13 @@ mod tests {
         assert_eq!((rto.timeout(), rto.backoffs()), (Time::millis(2400), 1));
         rto.acknowledged(Time::secs(1), true, true);
         assert_eq!(rto.deadline(), Time::millis(1300));
-        let lent = Sequence::default().lend(&rto);
+        let checked_out = Sequence::default().check_out(&rto);
         rto.expired(Time::ZERO);
         rto.acknowledged(Time::secs(1), true, false);
-        assert!(lent.is_some() && Sequence::default().lend(&rto).is_none(), "the flow keeps no timer that backs off");
+        assert!(
+            checked_out.is_some() && Sequence::default().check_out(&rto).is_none(),
+            "the flow keeps no timer that backs off"
+        );
     }
 
     /// Every recovery: four segments time out and go again. The first comes back, and only then one that was never sent before.

@@ -337,13 +337,13 @@ impl Recovery for SackRecovery {
         self.seq.state(&self.rto, self.pipe, self.recovering)
     }
 
-    fn lend(&self) -> Option<Steady> {
+    fn check_out(&self) -> Option<Steady> {
         let steady = self.quiet && !self.first && self.pipe == self.seq.highest - self.seq.acked;
-        if steady { self.seq.lend(&self.rto) } else { None }
+        if steady { self.seq.check_out(&self.rto) } else { None }
     }
 
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.seq.take_back(&mut self.rto, steady, at);
+    fn check_in(&mut self, steady: &Steady, at: &RecoveryState) {
+        self.seq.check_in(&mut self.rto, steady, at);
         self.pipe = at.in_flight;
     }
 

@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 use crate::recovery::{Next, RecoveryState};
 use crate::units::Time;
 
-/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::lend`].
+/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::check_out`].
 /// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
@@ -82,10 +82,10 @@ mod tests {
                 recovery.on_rtt(Time::millis(80));
                 recovery
             };
-            let (mut told, mut lender) = (fresh(), fresh());
-            let Some(mut steady) = lender.lend() else { continue };
+            let (mut told, mut owner) = (fresh(), fresh());
+            let Some(mut steady) = owner.check_out() else { continue };
             lending += 1;
-            let mut at = lender.state();
+            let mut at = owner.state();
             let mut rng = Rng::stream(9, kind.name());
             let (mut now, mut cwnd) = (Time::ZERO, 3.0);
             let ack = |told: &mut Box<AnyRecovery>, rng: &mut Rng, now: Time| {
@@ -110,13 +110,13 @@ mod tests {
                 }
                 assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
                 if rng.next_u64().is_multiple_of(50) {
-                    lender.take_back(&steady, &at);
+                    owner.check_in(&steady, &at);
                     if let Some((cumulative, _, rtt)) = ack(&mut told, &mut rng, now) {
-                        lender.on_ack(now, cumulative, 0, &[], rtt);
+                        owner.on_ack(now, cumulative, 0, &[], rtt);
                     }
-                    at = lender.state();
+                    at = owner.state();
                     assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
-                    steady = lender.lend().expect("nothing is missing");
+                    steady = owner.check_out().expect("nothing is missing");
                 }
             }
             assert!(at.acked > 5000, "{} acknowledged", at.acked);
