@@ -1,10 +1,10 @@
 //! The recovery of a flow, and its state. While no segment is missing the flow keeps the counters itself
-//! ([`Steady`]), and returns them to the recovery before any other event. For each event, one call returns both the
+//! ([`LossFree`]), and returns them to the recovery before any other event. For each event, one call returns both the
 //! state and the next segment.
 
 use alloc::boxed::Box;
 
-use super::steady::Steady;
+use super::loss_free::LossFree;
 use crate::api::Probe;
 use crate::recovery::{AnyRecovery, Next, Outcome, RecoveryState};
 use crate::units::Time;
@@ -28,7 +28,7 @@ pub(crate) struct Outstanding {
     /// The next transmission, if it is known.
     next: Option<Next>,
     /// Counters lent by the recovery: `at` is ahead of the recovery's state until it takes them back.
-    checked_out: Option<Steady>,
+    checked_out: Option<LossFree>,
 }
 
 impl Outstanding {
@@ -57,10 +57,10 @@ impl Outstanding {
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.next = None;
-        if let Some(steady) = &mut self.checked_out
+        if let Some(loss_free) = &mut self.checked_out
             && header.sack_count() == 0
         {
-            let newly_acked = steady.acknowledge(&mut self.at, now, header.segment(), rtt);
+            let newly_acked = loss_free.acknowledge(&mut self.at, now, header.segment(), rtt);
             if newly_acked > 0 {
                 return Outcome { newly_acked, duplicate: false, loss: None };
             }
@@ -77,8 +77,8 @@ impl Outstanding {
         out
     }
     fn check_in(&mut self) {
-        if let Some(steady) = self.checked_out.take() {
-            self.recovery.check_in(&steady, &self.at);
+        if let Some(loss_free) = self.checked_out.take() {
+            self.recovery.check_in(&loss_free, &self.at);
         }
     }
 
@@ -105,7 +105,7 @@ impl Outstanding {
     pub(crate) fn next(&self, windows: Windows) -> Next {
         match (self.next, &self.checked_out) {
             (Some(next), _) => next,
-            (None, Some(steady)) => steady.next(&self.at, windows.both),
+            (None, Some(loss_free)) => loss_free.next(&self.at, windows.both),
             (None, None) => self.recovery.next(windows.cwnd, windows.rwnd),
         }
     }
@@ -122,9 +122,9 @@ impl Outstanding {
     #[inline(always)]
     pub(crate) fn sent(&mut self, now: Time, (segment, number): (u32, u32), windows: Windows) {
         self.next = Some(match &self.checked_out {
-            Some(steady) => {
-                steady.sent(&mut self.at, now);
-                steady.next(&self.at, windows.both)
+            Some(loss_free) => {
+                loss_free.sent(&mut self.at, now);
+                loss_free.next(&self.at, windows.both)
             }
             None => {
                 let windows = (windows.cwnd, windows.rwnd);

@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use crate::api::Probe;
 use crate::params::Values;
-use crate::recovery::steady::Steady;
+use crate::recovery::loss_free::LossFree;
 use crate::recovery::{BackoffUntil, Common, RecoveryState};
 use crate::units::Time;
 
@@ -64,13 +64,13 @@ impl Rto {
         Time((base << self.backoffs).min(self.max))
     }
     /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
-    fn check_out(&self) -> Option<Steady> {
+    fn check_out(&self) -> Option<LossFree> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
+        ready.then_some(LossFree { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
     }
     /// Takes it back.
-    fn check_in(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
-        (self.srtt, self.rttvar, self.deadline) = (srtt.0, steady.rttvar, deadline);
+    fn check_in(&mut self, loss_free: &LossFree, srtt: Time, deadline: Time) {
+        (self.srtt, self.rttvar, self.deadline) = (srtt.0, loss_free.rttvar, deadline);
     }
     /// Starts the timer over (5.1, 5.3).
     #[inline]
@@ -220,13 +220,13 @@ impl Sequence {
     }
     /// The result of [`crate::recovery::Recovery::check_out`] if all outstanding data are in flight and nothing is to be
     /// retransmitted.
-    pub fn check_out(&self, rto: &Rto) -> Option<Steady> {
+    pub fn check_out(&self, rto: &Rto) -> Option<LossFree> {
         if self.next == self.highest { rto.check_out() } else { None }
     }
     /// Takes back sequence and timer.
-    pub fn check_in(&mut self, rto: &mut Rto, steady: &Steady, at: &RecoveryState) {
+    pub fn check_in(&mut self, rto: &mut Rto, loss_free: &LossFree, at: &RecoveryState) {
         *self = Sequence { acked: at.acked, next: at.next, highest: at.highest };
-        rto.check_in(steady, at.srtt, at.timer);
+        rto.check_in(loss_free, at.srtt, at.timer);
     }
     /// Goes back to the first unacknowledged segment (after a timeout).
     pub fn roll_back(&mut self) {

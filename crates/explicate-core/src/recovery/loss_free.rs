@@ -11,7 +11,7 @@ use crate::units::Time;
 /// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::check_out`].
 /// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Steady {
+pub struct LossFree {
     pub(super) rttvar: u64,
     /// Not zero, so that `Option` needs no additional memory.
     pub(super) min: NonZeroU64,
@@ -19,7 +19,7 @@ pub struct Steady {
     pub(super) tick: u32,
 }
 
-impl Steady {
+impl LossFree {
     /// Processes an acknowledgement of outstanding data. Returns the number of newly covered segments, or zero
     /// without any change if it covers none.
     #[inline(always)]
@@ -83,7 +83,7 @@ mod tests {
                 recovery
             };
             let (mut told, mut owner) = (fresh(), fresh());
-            let Some(mut steady) = owner.check_out() else { continue };
+            let Some(mut loss_free) = owner.check_out() else { continue };
             lending += 1;
             let mut at = owner.state();
             let mut rng = Rng::stream(9, kind.name());
@@ -101,22 +101,22 @@ mod tests {
                 cwnd = (cwnd + 2.0 * rng.uniform() - 1.0_f64).clamp(1.0, 60.0);
                 let rwnd = 1 + (rng.next_u64() % 100) as u32;
                 let next = told.next(cwnd, rwnd);
-                assert_eq!(steady.next(&at, rwnd.min(cwnd as u32)), next, "{}, step {step}", kind.name());
+                assert_eq!(loss_free.next(&at, rwnd.min(cwnd as u32)), next, "{}, step {step}", kind.name());
                 if next == Next::New && !rng.next_u64().is_multiple_of(4) {
                     told.on_sent(now, at.next, step);
-                    steady.sent(&mut at, now);
+                    loss_free.sent(&mut at, now);
                 } else if let Some((cumulative, newly, rtt)) = ack(&mut told, &mut rng, now) {
-                    assert_eq!(steady.acknowledge(&mut at, now, cumulative, rtt), newly);
+                    assert_eq!(loss_free.acknowledge(&mut at, now, cumulative, rtt), newly);
                 }
                 assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
                 if rng.next_u64().is_multiple_of(50) {
-                    owner.check_in(&steady, &at);
+                    owner.check_in(&loss_free, &at);
                     if let Some((cumulative, _, rtt)) = ack(&mut told, &mut rng, now) {
                         owner.on_ack(now, cumulative, 0, &[], rtt);
                     }
                     at = owner.state();
                     assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
-                    steady = owner.check_out().expect("nothing is missing");
+                    loss_free = owner.check_out().expect("nothing is missing");
                 }
             }
             assert!(at.acked > 5000, "{} acknowledged", at.acked);
