@@ -17,7 +17,7 @@ use crate::api::object::Interest;
 use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
 use crate::guard::{Guard, Law};
 use crate::params::Values;
-use crate::recovery::outstanding::{Outstanding, Windows};
+use crate::recovery::handle::{RecoveryHandle, Windows};
 use crate::recovery::{AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
@@ -90,7 +90,7 @@ pub struct SenderEndpoint {
     interest: Interest,
     /// The sender's allowance after the last event.
     allowance: Allowance,
-    outstanding: Outstanding,
+    recovery: RecoveryHandle,
     fallback: &'static AnyProtocol,
     /// The congestion header of data packets, as far as it is known before they leave.
     congestion: Congestion,
@@ -156,7 +156,7 @@ impl SenderEndpoint {
             interest: sender.interest(),
             allowance: sender.allowance(),
             sender,
-            outstanding: Outstanding::new(recovery),
+            recovery: RecoveryHandle::new(recovery),
             fallback: init.fallback,
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
@@ -194,7 +194,7 @@ impl SenderEndpoint {
     /// Address and length in memory of its controller and its recovery, for a driver that prefetches them.
     #[inline]
     pub fn kept_apart(&self) -> [(*const u8, usize); 2] {
-        [(core::ptr::from_ref(&*self.sender).cast(), size_of_val(&*self.sender)), self.outstanding.kept_apart()]
+        [(core::ptr::from_ref(&*self.sender).cast(), size_of_val(&*self.sender)), self.recovery.kept_apart()]
     }
     /// The number of the flow.
     pub fn id(&self) -> u32 {
@@ -202,7 +202,7 @@ impl SenderEndpoint {
     }
     /// Number of acknowledged segments, all from the first.
     pub fn acked(&self) -> u32 {
-        self.outstanding.at().acked
+        self.recovery.at().acked
     }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
@@ -223,23 +223,23 @@ impl SenderEndpoint {
     }
     /// The application withdraws data that have not been sent (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.outstanding.at().highest;
+        self.supply = self.recovery.at().highest;
     }
     /// [`Event::Drained`] while all written data are acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.outstanding.at().acked == self.supply;
+        let drained = self.state == State::Established && self.recovery.at().acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Timeouts since the last new acknowledgement.
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
-            State::Established => self.outstanding.backoffs(),
+            State::Established => self.recovery.backoffs(),
             _ => self.counts.timeouts,
         }
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.outstanding.at().srtt
+        self.recovery.at().srtt
     }
     /// Which controller sets its window.
     pub fn law(&self) -> Law {
@@ -252,7 +252,7 @@ impl SenderEndpoint {
     /// Reports the variables of controller and recovery.
     pub fn probe(&mut self, put: Probe<'_>) {
         self.sender.probe(put);
-        self.outstanding.probe(put);
+        self.recovery.probe(put);
     }
 
     /// A packet for this end arrived; anything but a valid acknowledgement is ignored. `sack` is read only if the header states
@@ -272,14 +272,14 @@ impl SenderEndpoint {
         }
         let exact = stamp_age(now, header.timestamp());
         let rtt = in_ticks(self.tick, now, exact);
-        let out = self.outstanding.acknowledge(now, header, sack, rtt);
+        let out = self.recovery.acknowledge(now, header, sack, rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
         self.counts.rtt_sum += exact.0;
         self.counts.rtt_count += 1;
-        let state = self.outstanding.at();
+        let state = self.recovery.at();
         let (rtt, srtt) = match &mut self.rare {
             None => (rtt, state.srtt),
             Some(rare) => rare.told(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
@@ -339,7 +339,7 @@ impl SenderEndpoint {
     #[inline]
     fn told_srtt(&self) -> Time {
         let own = self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref());
-        own.map_or(self.outstanding.at().srtt, |own| own.srtt)
+        own.map_or(self.recovery.at().srtt, |own| own.srtt)
     }
     /// When a timer due at `due` expires: at the next tick of the host's clock. Pacing does not use that clock.
     pub fn expires(&self, due: Time) -> Time {
@@ -350,7 +350,7 @@ impl SenderEndpoint {
     /// When this endpoint next needs [`SenderEndpoint::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        let mut due = self.outstanding.at().timer;
+        let mut due = self.recovery.at().timer;
         if self.interest.timer {
             due = due.min(self.sender.next_timer());
         }
@@ -367,9 +367,9 @@ impl SenderEndpoint {
             self.state = State::Opening;
         }
         let srtt = self.told_srtt();
-        if let Some((in_flight, repeated)) = self.outstanding.handle_timeout(now) {
+        if let Some((in_flight, repeated)) = self.recovery.handle_timeout(now) {
             self.counts.timeouts = self.counts.timeouts.saturating_add(1);
-            let state = self.outstanding.at();
+            let state = self.recovery.at();
             self.mark_recover = state.highest;
             self.repairing = state.recovering;
             let kind = LossKind::Timeout;
@@ -398,12 +398,12 @@ impl SenderEndpoint {
         if self.wait_until > Time::ZERO {
             if self.wait_until > now {
                 // Pacing at a rate that follows the window may prevent the window from ever being full.
-                self.window_limited |= self.outstanding.at().next < self.supply;
+                self.window_limited |= self.recovery.at().next < self.supply;
                 return None;
             }
             self.wait_until = Time::ZERO;
         }
-        let next = self.outstanding.next(self.windows());
+        let next = self.recovery.next(self.windows());
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -415,7 +415,7 @@ impl SenderEndpoint {
     /// pace.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        if !self.outstanding.is_full() || self.wait_until > Time::ZERO {
+        if !self.recovery.is_full() || self.wait_until > Time::ZERO {
             return false;
         }
         self.window_limited = true;
@@ -447,11 +447,11 @@ impl SenderEndpoint {
 
     #[inline(always)]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
-        let state = self.outstanding.at();
+        let state = self.recovery.at();
         let (in_flight, highest) = (state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
-            let Some(spare) = self.outstanding.spare() else {
+            let Some(spare) = self.recovery.spare() else {
                 self.window_limited = false;
                 return false;
             };
@@ -477,7 +477,7 @@ impl SenderEndpoint {
             self.sender.on_send(out, &Sent { now, in_flight, backlogged });
         }
         let sent = (segment, self.counts.sent.wrapping_sub(1) as u32);
-        self.outstanding.sent(now, sent, self.windows());
+        self.recovery.sent(now, sent, self.windows());
         self.pace(now, out.ip_len);
         true
     }

@@ -7,8 +7,8 @@ use crate::api::Probe;
 use crate::params::{Info, Packets, Param, Seconds, Values, choices, parameters};
 use crate::units::Time;
 
+pub(crate) mod handle;
 pub mod loss_free;
-pub(crate) mod outstanding;
 pub mod rto;
 pub mod scoreboard;
 #[cfg(test)]

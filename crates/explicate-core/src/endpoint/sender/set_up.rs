@@ -36,7 +36,7 @@ impl SenderEndpoint {
         self.rwnd = header.window();
         self.state = State::Established;
         self.wait_until = Time::ZERO;
-        self.outstanding.connected(rtt);
+        self.recovery.connected(rtt);
         let told = self.rare.as_mut().and_then(|rare| rare.told(now, exact, true)).map_or(rtt, |(own, _)| own);
         self.sender.on_start(now, told);
         self.allow();

@@ -22,7 +22,7 @@ pub(crate) struct Windows {
 }
 
 /// The recovery of a flow, as used by the flow.
-pub(crate) struct Outstanding {
+pub(crate) struct RecoveryHandle {
     recovery: Box<AnyRecovery>,
     at: RecoveryState,
     /// The next transmission, if it is known.
@@ -31,10 +31,10 @@ pub(crate) struct Outstanding {
     checked_out: Option<LossFree>,
 }
 
-impl Outstanding {
+impl RecoveryHandle {
     /// The state before the first transmission.
-    pub(crate) fn new(recovery: Box<AnyRecovery>) -> Outstanding {
-        Outstanding { at: recovery.state(), recovery, next: None, checked_out: None }
+    pub(crate) fn new(recovery: Box<AnyRecovery>) -> RecoveryHandle {
+        RecoveryHandle { at: recovery.state(), recovery, next: None, checked_out: None }
     }
     /// Address and length in memory of the recovery for prefetching: none while its counters are lent.
     #[inline]
