@@ -123,7 +123,7 @@ impl<P: Protocol> ProtocolObject for P {
 
 /// Which controller sets the window of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Law {
+pub enum ActiveController {
     /// The controller of its protocol.
     Own,
     /// The controller of its protocol, limited to TCP's window: the path is congested where no router answers.
@@ -177,8 +177,8 @@ pub trait SenderObject: Send {
     fn next_timer(&self) -> Time;
     fn resume(&mut self, now: Time, window: f64, srtt: Time);
     /// Which controller sets the window.
-    fn law(&self) -> Law {
-        Law::Own
+    fn active_controller(&self) -> ActiveController {
+        ActiveController::Own
     }
     fn probe(&self, put: Probe<'_>);
 }

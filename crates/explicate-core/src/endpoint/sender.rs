@@ -15,7 +15,7 @@ use self::stats::{Counts, Rare};
 use crate::agent::Address;
 use crate::api::object::Interest;
 use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
-use crate::guard::{Guard, Law};
+use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::handle::{RecoveryHandle, Windows};
 use crate::recovery::{AnyRecoveryKind, Common, Next};
@@ -242,8 +242,8 @@ impl SenderEndpoint {
         self.recovery.at().srtt
     }
     /// Which controller sets its window.
-    pub fn law(&self) -> Law {
-        self.sender.law()
+    pub fn active_controller(&self) -> ActiveController {
+        self.sender.active_controller()
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
