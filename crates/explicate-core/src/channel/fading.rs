@@ -35,7 +35,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::bit_chain::{Chain, Walk};
-use super::reed_solomon::{Block, Code, Law, blocks, independent_loss, wire_bytes};
+use super::reed_solomon::{Block, Code, BlockTransitions, blocks, independent_loss, wire_bytes};
 use super::symbol_error::symbol_error;
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Coding};
@@ -195,7 +195,7 @@ impl ChannelKind for Fading {
         if radio.symbol_bits == 8 {
             put("lost_bytes", packet.ip_len as f64 * (1.0 - correct));
         }
-        put("packet_loss", Law::new(chain, radio.steps, &blocks).loss(pi));
+        put("packet_loss", BlockTransitions::new(chain, radio.steps, &blocks).loss(pi));
         let kept = blocks.iter().map(|b| 1.0 - independent_loss(*b, correct));
         put("packet_loss_independent", 1.0 - kept.product::<f64>());
         put("wire_bytes", wire_bytes(&blocks, radio.symbol_bits) as f64);
@@ -293,7 +293,7 @@ impl Fades {
     #[cold]
     fn learn(&mut self, packet: &Packet) -> usize {
         let blocks = self.radio.blocks(packet.ip_len as u32, packet.is_ack());
-        let Law { received, lost } = Law::new(&self.radio.chain, self.radio.steps, &blocks);
+        let BlockTransitions { received, lost } = BlockTransitions::new(&self.radio.chain, self.radio.steps, &blocks);
         let row = |s: usize| [received[s][0], received[s][0] + received[s][1], 1.0 - lost[s][1]];
         let (good, bad) = (row(0), row(1));
         let any = [0, 1, 2].map(|i| self.pi[0] * good[i] + self.pi[1] * bad[i]);
