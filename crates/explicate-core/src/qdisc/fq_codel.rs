@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::codel::{Control, Law, State};
+use super::codel::{Control, Settings, State};
 use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
 use crate::params::{Bytes, Info, Number, parameters};
@@ -78,7 +78,7 @@ struct Flow {
 }
 
 struct FqCoDelQueue {
-    law: Law,
+    settings: Settings,
     queue_limit: QueueLimit,
     quantum: i64,
     salt: u64,
@@ -95,7 +95,7 @@ impl FqCoDelQueue {
         let mut flows = Vec::new();
         flows.resize_with(params.flows as usize, Flow::default);
         FqCoDelQueue {
-            law: Law::new(&params.control),
+            settings: Settings::new(&params.control),
             queue_limit: params.limit.queue_limit(init.mean_packet),
             quantum: params.quantum as i64,
             salt: init.rng.clone().next_u64(),
@@ -160,7 +160,7 @@ impl ActiveQueue for FqCoDelQueue {
                 continue;
             }
             let before = dropped.len();
-            let next = flow.codel.dequeue(&self.law, &mut flow.queue, now, dropped);
+            let next = flow.codel.dequeue(&self.settings, &mut flow.queue, now, dropped);
             let sent = next.iter().map(|(packet, _)| packet);
             for packet in sent.chain(dropped[before..].iter().map(|(packet, _)| packet)) {
                 self.bytes -= packet.bytes as u64;
