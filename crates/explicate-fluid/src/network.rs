@@ -15,7 +15,7 @@ use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Tr
 
 use crate::error::RunError;
 use crate::measure::LinkStats;
-use crate::model::{Law, Model, Parcel, Router, RouterInit};
+use crate::model::{Model, Parcel, Router, RouterInit, Sender};
 use crate::models::model;
 use crate::queue::{Fate, Tail};
 
@@ -89,7 +89,7 @@ pub(crate) struct Class {
     pub(crate) paced: bool,
     pub(crate) most_window: f64,
     pub(crate) model: &'static dyn Model,
-    pub(crate) law: Option<Box<dyn Law>>,
+    pub(crate) sender: Option<Box<dyn Sender>>,
     /// Bytes that are neither acknowledged nor detected as lost.
     pub(crate) in_flight: f64,
     /// Bytes sent in this step.
@@ -373,7 +373,7 @@ fn class(
         paced: get("paced") != 0.0,
         most_window: get("receiver_window"),
         model,
-        law: None,
+        sender: None,
         in_flight: 0.0,
         sending: Parcel::default(),
         over: false,
