@@ -111,10 +111,10 @@ impl Upstream {
     }
     /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it measured.
     fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64) {
-        let law = &mut self.router;
+        let router = &mut self.router;
         let handed = &mut self.handed_out;
-        handed.queue = law.mean_queue;
-        law.control(
+        handed.queue = router.mean_queue;
+        router.control(
             now,
             |y| {
                 handed.spare = spare(y);
@@ -122,7 +122,7 @@ impl Upstream {
             },
             1.0,
         );
-        handed.feedback = law.res_pos - law.res_neg;
+        handed.feedback = router.res_pos - router.res_neg;
     }
     /// Distributes the newest result, if there is one and a mean RTT has passed since the last.
     fn hand_out(&mut self, now: Time) {
@@ -429,11 +429,11 @@ impl Clouds {
                 tell("cloud_capacity_bps", 8.0 * entry.capacity);
                 tell("cloud_queue_bytes", entry.queue());
             }
-            let (law, handed) = (&entry.router, &entry.handed_out);
+            let (router, handed) = (&entry.router, &entry.handed_out);
             tell("virtual_spare_bps", 8.0 * handed.spare);
-            tell("virtual_rtt_s", law.avg_rtt);
+            tell("virtual_rtt_s", router.avg_rtt);
             tell("virtual_queue_bytes", handed.queue);
-            tell("virtual_feedback_bytes", handed.feedback * law.avg_rtt);
+            tell("virtual_feedback_bytes", handed.feedback * router.avg_rtt);
         }
     }
 
