@@ -34,7 +34,7 @@ pub(super) struct Carried<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) flow: &'a LabFlow,
     pub(super) id: usize,
-    pub(super) law: &'a str,
+    pub(super) kernel_controller: &'a str,
     pub(super) seed: u64,
     pub(super) clock: Clock,
 }
@@ -43,7 +43,7 @@ fn port(id: usize) -> u16 {
     PORTS + id as u16
 }
 
-/// Parses `GROUP=LAW` and finds the group.
+/// Parses `GROUP=CONTROLLER` and finds the group.
 pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<()> {
     for (group, _) in given {
         let Some(found) = scenario.flows.iter().find(|g| g.name == *group) else {
@@ -80,10 +80,10 @@ impl Carried<'_> {
             sleep(NAP);
         }
         let to = SocketAddr::from((self.flow.peer, port(self.id)));
-        let law = self.law;
+        let kernel_controller = self.kernel_controller;
         let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS);
-        let mut stream = sys::tcp_connect(to, law, segment)
-            .or_fail(|| format!("connect to {to} with the kernel's `{law}` (is that module there?)"))?;
+        let mut stream = sys::tcp_connect(to, kernel_controller, segment)
+            .or_fail(|| format!("connect to {to} with the kernel's `{kernel_controller}` (is that module there?)"))?;
         stream.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
         let mut actions = self.measured().into_iter().peekable();
         let mut report = HostReport::default();

@@ -96,7 +96,8 @@ fn run_once(
     let mut flows = host::flows(scenario, seed);
     for flow in &mut flows {
         let group = &scenario.flows[flow.group.0].name;
-        flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
+        flow.kernel =
+            kernel.iter().find(|(name, _)| name == group).map(|(_, kernel_controller)| kernel_controller.clone());
     }
     let of_phase = |routes| ways(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
     let crossing = crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
@@ -120,8 +121,8 @@ fn run_once(
             }
             Job::TcpSend(id) | Job::TcpReceive(id) => {
                 let flow = &flows[id];
-                let law = flow.kernel.as_deref().unwrap_or_default();
-                let carried = kernel::Carried { scenario, flow, id, law, seed, clock };
+                let kernel_controller = flow.kernel.as_deref().unwrap_or_default();
+                let carried = kernel::Carried { scenario, flow, id, kernel_controller, seed, clock };
                 let sends = matches!(job, Job::TcpSend(_));
                 keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
             }
@@ -225,8 +226,8 @@ fn collect(
             span,
         };
         row.push(&mut outcome.tables.flows);
-        if let Some(law) = &flow.kernel {
-            outcome.tables.flows.rename_last("protocol", format!("kernel/{law}"));
+        if let Some(kernel_controller) = &flow.kernel {
+            outcome.tables.flows.rename_last("protocol", format!("kernel/{kernel_controller}"));
         }
     }
     let mut rows: BTreeMap<usize, LinkRow<'_>> = BTreeMap::new();
