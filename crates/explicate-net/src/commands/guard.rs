@@ -31,7 +31,7 @@ pub(super) fn set(args: &Send, group: &mut FlowGroup) {
 }
 
 /// The controllers by which guarded flows have sent.
-pub(super) struct Laws {
+pub(super) struct ControllerLog {
     protocol: &'static str,
     watches: bool,
     next: Time,
@@ -40,12 +40,12 @@ pub(super) struct Laws {
     pub(super) all: Vec<Value>,
 }
 
-impl Laws {
+impl ControllerLog {
     /// Of flows of this group.
-    pub(super) fn new(group: &FlowGroup) -> Laws {
+    pub(super) fn new(group: &FlowGroup) -> ControllerLog {
         let watches = group.resolved.protocol.explicit() && is_guarded(&group.values);
         let next = if watches { CHECK_INTERVAL } else { Time::NEVER };
-        Laws { protocol: group.resolved.protocol.name(), watches, next, last: None, all: Vec::new() }
+        ControllerLog { protocol: group.resolved.protocol.name(), watches, next, last: None, all: Vec::new() }
     }
     /// When the next check is due.
     pub(super) fn next(&self) -> Time {

@@ -17,7 +17,7 @@ use explicate_core::wire::UDP_PORT;
 use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
-use super::guard::{self, Laws};
+use super::guard::{self, ControllerLog};
 use super::path::{self, LOOK};
 use super::progress::Progress;
 use super::report::{Done, Intervals, end};
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
     let mut progress = Progress::of(args.file(), args.json);
-    let mut laws = Laws::new(&group);
+    let mut controllers = ControllerLog::new(&group);
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
     let mut next = step;
@@ -121,9 +121,9 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
         let search = if path.searches() { now + LOOK } else { now + STALLS };
-        endpoint.run(next.min(series.next(now)).min(looks).min(laws.next()).min(search), &over)?;
+        endpoint.run(next.min(series.next(now)).min(looks).min(controllers.next()).min(search), &over)?;
         let now = endpoint.now();
-        laws.look(now, &endpoint, args.json)?;
+        controllers.look(now, &endpoint, args.json)?;
         if let Some(length) = path.shorter(now, &endpoint) {
             complain(format!("the path carries packets of {length} B; going on with shorter packets"));
             group.packet = length;
@@ -142,7 +142,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
     }
     drop(progress);
-    finish(args, &group, &endpoint, intervals, laws)
+    finish(args, &group, &endpoint, intervals, controllers)
 }
 
 /// Packets are no longer than the interface and the known routers carry.
@@ -246,7 +246,13 @@ fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option
     }))
 }
 
-fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: Intervals, laws: Laws) -> Result<()> {
+fn finish(
+    args: &Send,
+    group: &FlowGroup,
+    endpoint: &Endpoint,
+    mut intervals: Intervals,
+    controllers: ControllerLog,
+) -> Result<()> {
     let now = endpoint.now();
     let line = intervals.end(now, endpoint.sending.iter(), group.packet);
     let flows: Vec<_> = endpoint
@@ -277,7 +283,7 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
                     "key": args.key.is_some(),
                 },
             },
-            "laws": laws.all,
+            "laws": controllers.all,
             "intervals": intervals.all,
             "end": total,
         });
@@ -361,10 +367,10 @@ mod tests {
 
     #[test]
     fn transfers_recover_soon_unless_somebody_said_another() {
-        let law = PROTOCOLS[0].name();
+        let protocol = PROTOCOLS[0].name();
         let mut counting = 0;
         for recovery in RECOVERIES {
-            let name = format!("{law}/{}", recovery.name());
+            let name = format!("{protocol}/{}", recovery.name());
             assert_eq!(goes_by(&name, &[], "max_rto"), Some(5.0), "{name}");
             assert_eq!(goes_by(&name, &["max_rto=60s"], "max_rto"), Some(60.0), "{name}");
             if let Some(recount) = goes_by(&name, &[], "recount") {
