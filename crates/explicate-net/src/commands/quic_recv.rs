@@ -49,8 +49,8 @@ async fn serve(args: &Recv) -> Result<()> {
     let invitation =
         if args.pair || state.senders()?.is_empty() { Some(Invitation::new(identity.public)?) } else { None };
     // What this end sends are acknowledgements.
-    let law = socket::laws(DEFAULT_TCP, AIR_LOSS)?;
-    let (endpoint, transport) = socket::open(args.bind, &identity, law, FASTEST, limits(args))?;
+    let config = socket::controller_config(DEFAULT_TCP, AIR_LOSS)?;
+    let (endpoint, transport) = socket::open(args.bind, &identity, config, FASTEST, limits(args))?;
     let address = endpoint.local_addr().or_fail(|| "find the socket's address".to_string())?;
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);

@@ -21,8 +21,8 @@ use crate::files::sending::{Content, Counters, Failure, Sending};
 use crate::files::socket::{self, Close, TURN};
 use crate::files::tree;
 use crate::gateway::config::Limits;
+use crate::gateway::controller::ControllerConfig;
 use crate::gateway::identity::{Identity, PublicKey};
-use crate::gateway::law::Laws;
 use crate::gateway::transport::Transport;
 use crate::sys;
 
@@ -47,12 +47,12 @@ pub(super) fn run(args: &Send) -> Result<()> {
         let message = "--key, --guard off, --series and --param belong to --transport plain";
         return Err(Error::Input(message.to_string()));
     }
-    let law = socket::laws(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    let config = socket::controller_config(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, law))
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, config))
 }
 
-async fn transfer(args: &Send, law: Laws) -> Result<()> {
+async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
     let address = resolve(&args.peer)?;
     let state = State::open(args.state.as_deref())?;
     let identity = state.identity()?;
@@ -69,7 +69,7 @@ async fn transfer(args: &Send, law: Laws) -> Result<()> {
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
-    let (endpoint, transport) = socket::open(bind, &identity, law, Rate::mbps(args.interface_mbps), limits)?;
+    let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);
     let mut run = Run::new(args, &content);
@@ -102,8 +102,8 @@ struct Run<'a> {
     progress: Option<Progress>,
     total: u64,
     /// Whether TCP's law moves or limits the window, as last reported.
-    law: Option<&'static str>,
-    laws: Vec<Value>,
+    controller: Option<&'static str>,
+    controllers: Vec<Value>,
     intervals: Vec<Value>,
     /// Seconds, bytes written and packets lost at the last interval.
     before: (f64, u64, u64),
@@ -119,8 +119,19 @@ impl<'a> Run<'a> {
             Content::Filler(..) => (0, None),
         };
         let progress = name.and_then(|name| Progress::new(name, total, args.json));
-        let (counters, law, laws, intervals, before) = Default::default();
-        Run { args, begun: Clock::start(), counters, progress, total, law, laws, intervals, before, lost: 0 }
+        let (counters, controller, controllers, intervals, before) = Default::default();
+        Run {
+            args,
+            begun: Clock::start(),
+            counters,
+            progress,
+            total,
+            controller,
+            controllers,
+            intervals,
+            before,
+            lost: 0,
+        }
     }
 
     /// Connects and sends; goes on by another connection after one was lost, until the patience ends.
@@ -219,20 +230,20 @@ impl<'a> Run<'a> {
     }
 
     fn look_at_law(&mut self, now: f64, sending: &Sending) -> Result<()> {
-        let law = sending.tunnel.law.lock();
-        if law.round_trip() == Time::ZERO {
+        let controller = sending.tunnel.controller.lock();
+        if controller.round_trip() == Time::ZERO {
             return Ok(());
         }
-        let (word, sentence) = match (law.is_unanswered(), law.is_limited()) {
+        let (word, sentence) = match (controller.is_unanswered(), controller.is_limited()) {
             (true, _) => ("tcp", "no router on the way answers: sending as TCP"),
             (false, true) => ("limited", "the path is congested where no router answers: within TCP's window"),
             (false, false) => ("own", "sending by the protocol's own law"),
         };
-        drop(law);
-        if self.law.replace(word) == Some(word) {
+        drop(controller);
+        if self.controller.replace(word) == Some(word) {
             return Ok(());
         }
-        self.laws.push(json!({ "seconds": now, "law": word, "told": sentence }));
+        self.controllers.push(json!({ "seconds": now, "law": word, "told": sentence }));
         if self.args.json { Ok(()) } else { say(format!("{now:6.2} s  {sentence}")) }
     }
 
@@ -277,7 +288,7 @@ impl<'a> Run<'a> {
                     "connecting_to": { "host": self.args.peer },
                     "test_start": { "protocol": self.args.protocol, "transport": "quic", "num_streams": self.args.flows },
                 },
-                "laws": self.laws,
+                "laws": self.controllers,
                 "intervals": self.intervals,
                 "end": { "sum_sent": sum(written, true), "sum_received": sum(received, false), "held_before": held },
             });

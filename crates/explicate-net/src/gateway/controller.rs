@@ -42,14 +42,14 @@ const INITIAL: f64 = 10.0;
 
 /// By which laws windows move.
 #[derive(Clone, Copy)]
-pub struct Laws {
+pub struct ControllerConfig {
     /// The protocol of the core.
     pub protocol: &'static AnyProtocol,
     /// Share of the datagrams that the air may lose beyond repair: no sign of a narrower line.
     pub air_loss: f64,
 }
 
-impl Laws {
+impl ControllerConfig {
     /// Whether a connection can follow this protocol: one of TCP, or an explicit one with neither a pace nor timers nor agents, whose
     /// receiver returns the sum of the feedback, or a code and a flag.
     pub fn can_follow(protocol: &AnyProtocol) -> bool {
@@ -65,7 +65,7 @@ impl Laws {
 }
 
 /// A sender that a connection follows.
-pub struct Law {
+pub struct WindowController {
     sender: Box<AnySender>,
     /// The sender's packets carry requests.
     explicit: bool,
@@ -126,17 +126,17 @@ fn sender(protocol: &AnyProtocol, packet: f64, rate: Rate) -> Box<AnySender> {
     protocol.sender(&SenderInit { values: &values, packet, initial_window: INITIAL, interface: rate })
 }
 
-impl Law {
+impl WindowController {
     /// A sender by these laws over a line of this rate.
-    pub fn new(laws: Laws, packet: u16, rate: Rate, clock: Clock) -> Law {
-        let (packet, protocol) = (packet as f64, laws.protocol);
+    pub fn new(config: ControllerConfig, packet: u16, rate: Rate, clock: Clock) -> WindowController {
+        let (packet, protocol) = (packet as f64, config.protocol);
         let tcp = registry::protocol(DEFAULT_TCP).unwrap_or(protocol);
-        Law {
+        WindowController {
             sender: sender(protocol, packet, rate),
             explicit: protocol.explicit(),
             headed: protocol.congestion_header(),
             tcp: sender(tcp, packet, rate),
-            limit: Limit::new(laws.air_loss),
+            limit: Limit::new(config.air_loss),
             answers: None,
             lost_at: Time::ZERO,
             least_rtt: LeastRtt::default(),
@@ -350,49 +350,49 @@ impl Law {
     }
 }
 
-/// A [`Law`] that the connection and its datagrams share.
+/// A [`WindowController`] that the connection and its datagrams share.
 #[derive(Clone)]
-pub struct SharedLaw(pub Arc<Mutex<Law>>);
+pub struct SharedController(pub Arc<Mutex<WindowController>>);
 
-impl SharedLaw {
+impl SharedController {
     /// The law.
-    pub fn lock(&self) -> std::sync::MutexGuard<'_, Law> {
+    pub fn lock(&self) -> std::sync::MutexGuard<'_, WindowController> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ControllerFactory for SharedLaw {
+impl ControllerFactory for SharedController {
     fn build(self: Arc<Self>, _: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(OfConnection { law: self.as_ref().clone(), mtu })
+        Box::new(ConnectionController { controller: self.as_ref().clone(), mtu })
     }
 }
 
 /// The law as quinn asks it.
-struct OfConnection {
-    law: SharedLaw,
+struct ConnectionController {
+    controller: SharedController,
     mtu: u16,
 }
 
-impl Controller for OfConnection {
+impl Controller for ConnectionController {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
         // Not the lesser of both: before its first sample the estimate is a guess of 333 ms, which no path need reach again.
         let time = |duration: Duration| Time(duration.as_nanos() as u64);
-        self.law.lock().on_ack(bytes, time(rtt.get()), time(now.saturating_duration_since(sent)));
+        self.controller.lock().on_ack(bytes, time(rtt.get()), time(now.saturating_duration_since(sent)));
     }
     fn on_end_acks(&mut self, _: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
-        self.law.lock().on_end_acks(in_flight, app_limited);
+        self.controller.lock().on_end_acks(in_flight, app_limited);
     }
     fn on_congestion_event(&mut self, _: Instant, _: Instant, persistent: bool, lost_bytes: u64) {
-        self.law.lock().on_loss(lost_bytes, persistent);
+        self.controller.lock().on_loss(lost_bytes, persistent);
     }
     fn on_mtu_update(&mut self, mtu: u16) {
         self.mtu = mtu;
     }
     fn window(&self) -> u64 {
-        (self.law.lock().allowed() * self.mtu as f64) as u64
+        (self.controller.lock().allowed() * self.mtu as f64) as u64
     }
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(OfConnection { law: self.law.clone(), mtu: self.mtu })
+        Box::new(ConnectionController { controller: self.controller.clone(), mtu: self.mtu })
     }
     fn initial_window(&self) -> u64 {
         (INITIAL * self.mtu as f64) as u64
@@ -409,62 +409,62 @@ mod tests {
 
     use super::*;
 
-    fn law(name: &str) -> Law {
-        let laws = Laws { protocol: registry::protocol(name).unwrap(), air_loss: AIR_LOSS };
-        Law::new(laws, 1500, Rate::mbps(20), Clock::start())
+    fn controller(name: &str) -> WindowController {
+        let config = ControllerConfig { protocol: registry::protocol(name).unwrap(), air_loss: AIR_LOSS };
+        WindowController::new(config, 1500, Rate::mbps(20), Clock::start())
     }
 
     #[test]
     fn feedback_of_the_peer_moves_the_window_once_and_losses_do_not() {
-        let mut law = law("xcp");
-        law.on_ack(1500, Time::millis(600), Time::millis(600));
-        law.on_end_acks(0, false);
-        assert_eq!(law.window(), 10.0);
+        let mut controller = controller("xcp");
+        controller.on_ack(1500, Time::millis(600), Time::millis(600));
+        controller.on_end_acks(0, false);
+        assert_eq!(controller.window(), 10.0);
         // 25 kB/s for 0.6 s are ten packets.
         for _ in 0..2 {
-            law.returned(25_000);
-            law.on_end_acks(0, false);
-            assert_eq!(law.window(), 20.0, "the same sum again says nothing new");
+            controller.returned(25_000);
+            controller.on_end_acks(0, false);
+            assert_eq!(controller.window(), 20.0, "the same sum again says nothing new");
         }
-        law.on_loss(1500, false);
-        law.on_loss(1500, true);
-        assert_eq!(law.window(), 20.0);
-        law.returned(0u32.wrapping_sub(1000));
-        law.on_end_acks(0, false);
-        assert!((law.window() - 9.6).abs() < 1e-9, "26 kB/s less: {}", law.window());
+        controller.on_loss(1500, false);
+        controller.on_loss(1500, true);
+        assert_eq!(controller.window(), 20.0);
+        controller.returned(0u32.wrapping_sub(1000));
+        controller.on_end_acks(0, false);
+        assert!((controller.window() - 9.6).abs() < 1e-9, "26 kB/s less: {}", controller.window());
     }
 
     #[test]
     fn a_start_takes_what_the_port_has_to_spare() {
-        let mut law = law("xcp");
-        law.header(2.5e6);
-        assert_eq!(law.window(), 10.0, "the round trip is unknown");
-        law.on_ack(1500, Time::millis(600), Time::millis(600));
-        let header = law.header(2.5e6);
-        assert!((law.window() - 1000.0).abs() < 1e-6, "2.5 MB/s for 0.6 s: {}", law.window());
+        let mut controller = controller("xcp");
+        controller.header(2.5e6);
+        assert_eq!(controller.window(), 10.0, "the round trip is unknown");
+        controller.on_ack(1500, Time::millis(600), Time::millis(600));
+        let header = controller.header(2.5e6);
+        assert!((controller.window() - 1000.0).abs() < 1e-6, "2.5 MB/s for 0.6 s: {}", controller.window());
         assert!(header.congestion.is_standard() && header.congestion.rtt() > 0);
-        law.header(5e6);
-        assert!(law.window() < 1001.0, "it is not idle now");
+        controller.header(5e6);
+        assert!(controller.window() < 1001.0, "it is not idle now");
     }
 
     /// Round trips of 100 packets, of which so many are lost, with this round-trip time and wait in the own port's queue, ms.
-    fn rounds(law: &mut Law, count: usize, lost: u64, rtt: u64, wait: u64) {
+    fn rounds(controller: &mut WindowController, count: usize, lost: u64, rtt: u64, wait: u64) {
         for _ in 0..count {
-            law.waits(Time::millis(wait));
-            law.on_ack(1500 * (100 - lost), Time(1), Time::millis(rtt));
-            law.on_loss(1500 * lost, false);
-            law.on_end_acks(0, false);
+            controller.waits(Time::millis(wait));
+            controller.on_ack(1500 * (100 - lost), Time(1), Time::millis(rtt));
+            controller.on_loss(1500 * lost, false);
+            controller.on_end_acks(0, false);
         }
     }
 
     #[test]
     fn the_rule_of_the_guard_makes_tcp_the_limit() {
         let limited = |cases: &[(usize, u64, u64, u64)]| {
-            let mut law = law("xcp");
-            law.sender.resume(law.clock.now(), 1000.0, Time::millis(100));
-            cases.iter().for_each(|&(count, lost, rtt, wait)| rounds(&mut law, count, lost, rtt, wait));
-            assert_eq!(law.is_limited(), law.window() < 500.0, "{cases:?}: {}", law.window());
-            law.is_limited()
+            let mut controller = controller("xcp");
+            controller.sender.resume(controller.clock.now(), 1000.0, Time::millis(100));
+            cases.iter().for_each(|&(count, lost, rtt, wait)| rounds(&mut controller, count, lost, rtt, wait));
+            assert_eq!(controller.is_limited(), controller.window() < 500.0, "{cases:?}: {}", controller.window());
+            controller.is_limited()
         };
         assert!(limited(&[(3, 30, 100, 0)]) && !limited(&[(2, 30, 100, 0)]), "a fifth, three times");
         assert!(limited(&[(4, 10, 100, 0)]) && !limited(&[(3, 10, 100, 0)]), "8 beyond the air each time");
@@ -478,12 +478,12 @@ mod tests {
     fn codes_and_flags_move_the_window() {
         use explicate_core::wire::{Ecn, flag};
         let after = |name: &str, word: u32| {
-            let mut law = law(name);
-            law.on_ack(1500 * 40, Time::millis(100), Time::millis(100));
-            law.sender.resume(law.clock.now(), 100.0, Time::millis(100));
-            law.returned(word);
-            law.on_end_acks(1500 * 100, false);
-            law.window()
+            let mut controller = controller(name);
+            controller.on_ack(1500 * 40, Time::millis(100), Time::millis(100));
+            controller.sender.resume(controller.clock.now(), 100.0, Time::millis(100));
+            controller.returned(word);
+            controller.on_end_acks(1500 * 100, false);
+            controller.window()
         };
         let [low, high, over] = [Ecn::Capable1, Ecn::Capable0, Ecn::Marked].map(|code| after("vcp", code as u32));
         assert!((101.0..102.0).contains(&low) && (100.0..101.0).contains(&high), "{low} {high}");
@@ -495,22 +495,23 @@ mod tests {
     /// TCP's law has no routers that answer: quinn's losses move its window.
     #[test]
     fn tcp_is_no_limit_to_itself() {
-        let mut law = law(DEFAULT_TCP);
-        rounds(&mut law, 10, 40, 100, 0);
-        assert!(!law.is_limited() && law.window() < INITIAL * 100.0);
+        let mut controller = controller(DEFAULT_TCP);
+        rounds(&mut controller, 10, 40, 100, 0);
+        assert!(!controller.is_limited() && controller.window() < INITIAL * 100.0);
     }
 
     #[test]
     fn the_registry_says_which_protocols_a_connection_follows() {
-        let names: Vec<&str> = registry::protocols().filter(|p| Laws::can_follow(*p)).map(|p| p.name()).collect();
+        let names: Vec<&str> =
+            registry::protocols().filter(|p| ControllerConfig::can_follow(*p)).map(|p| p.name()).collect();
         for name in [DEFAULT_TCP, DEFAULT_FALLBACK, DEFAULT_EXPLICIT, "vcp", "xtcp"] {
             assert!(names.contains(&registry::resolve(name).unwrap().protocol.name()), "{name} of {names:?}");
         }
         assert!(names.len() < registry::protocols().count() / 2, "{names:?}");
         for name in names {
-            let mut law = law(name);
-            rounds(&mut law, 3, 0, 100, 0);
-            assert!(law.window() >= LEAST && law.allowed().is_finite(), "{name}");
+            let mut controller = controller(name);
+            rounds(&mut controller, 3, 0, 100, 0);
+            assert!(controller.window() >= LEAST && controller.allowed().is_finite(), "{name}");
         }
     }
 }

@@ -430,8 +430,9 @@ mod tests {
         );
         let config = Config::parse(&text).unwrap();
         let tunnels = Arc::new(Tunnels::default());
-        let (limits, law, rate) = (config.limits, config.wan.law().unwrap(), explicate_core::units::Rate::mbps(1));
-        let transport = Transport::new(limits, law, rate, Clock::start(), tunnels.clone());
+        let (limits, controller, rate) =
+            (config.limits, config.wan.controller_config().unwrap(), explicate_core::units::Rate::mbps(1));
+        let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         (Gateway::new(config, identity, (endpoint, None, None), transport).unwrap(), tunnels)
     }

@@ -239,12 +239,12 @@ mod tests {
 
     use super::*;
     use crate::clock::Clock;
-    use crate::gateway::law::Laws;
+    use crate::gateway::controller::ControllerConfig;
 
     #[test]
     fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
-        let laws = Laws { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
-        let new = || Tunnel::new(laws, Rate::mbps(1), Clock::start());
+        let config = ControllerConfig { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
+        let new = || Tunnel::new(config, Rate::mbps(1), Clock::start());
         let (tunnels, peer) = (Tunnels::default(), "192.0.2.1:7".parse().unwrap());
         let (known, replayed) = (new(), new());
         let is = |tunnel: &Arc<Tunnel>| tunnels.get(peer).is_some_and(|current| Arc::ptr_eq(&current, tunnel));

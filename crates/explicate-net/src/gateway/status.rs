@@ -67,7 +67,7 @@ fn of_peer(peer: &Peer) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
-        "limited": tunnel.law.lock().is_limited(),
+        "limited": tunnel.controller.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
         "path_mtu": stats.path.current_mtu,
