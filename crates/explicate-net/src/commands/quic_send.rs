@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         (state, mut invitation): (&State, Option<&Invitation>),
         mut content: Content,
     ) -> std::result::Result<(), String> {
-        let patience = Duration::from_secs_f64(self.args.patience);
+        let timeout = Duration::from_secs_f64(self.args.patience);
         let mut moved = (Clock::start(), 0);
         loop {
             let outcome = self.once(ends, to, (state, &mut invitation), &mut content).await;
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
             if received > moved.1 {
                 moved = (Clock::start(), received);
             }
-            if moved.0.elapsed() > patience || sys::stopped() || matches!(content, Content::Filler(..)) {
+            if moved.0.elapsed() > timeout || sys::stopped() || matches!(content, Content::Filler(..)) {
                 return Err(why);
             }
             complain(format!("{why}; trying again"));
@@ -174,10 +174,10 @@ impl<'a> Run<'a> {
         content: &mut Content,
     ) -> std::result::Result<(), Failure> {
         let connecting = Sending::connect(ends, (address, &self.args.peer), key, self.counters.clone());
-        let patience = Duration::from_secs_f64(self.args.patience);
+        let timeout = Duration::from_secs_f64(self.args.patience);
         let sending = tokio::select! {
             connected = connecting => Arc::new(connected?),
-            () = tokio::time::sleep(patience) => {
+            () = tokio::time::sleep(timeout) => {
                 return Err(Failure::Final(format!("{} does not answer", self.args.peer)));
             }
             () = stop() => return Err(Failure::Final("interrupted".to_string())),
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
             if sys::stopped() {
                 break Err(Failure::Final("interrupted".to_string()));
             }
-            if heard.0.elapsed() > patience {
+            if heard.0.elapsed() > timeout {
                 break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
             }
         };

@@ -31,7 +31,7 @@ use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::message::number;
 use crate::endpoint::probe::kernel_mtu;
-use crate::endpoint::sending::{Plan, Sending, Standing};
+use crate::endpoint::sending::{Plan, Sending, TransferState};
 use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
@@ -172,7 +172,7 @@ pub(super) fn recover_soon(group: &mut FlowGroup, params: &[String]) {
 /// Flows with packets of the group's length take the places of those that are under way.
 fn shorten(to: &Far, group: &FlowGroup, endpoint: &mut Endpoint, intervals: &mut Intervals) -> Result<()> {
     let under_way: Vec<u32> =
-        endpoint.sending.iter().filter(|(_, f)| f.standing == Standing::Open).map(|(id, _)| *id).collect();
+        endpoint.sending.iter().filter(|(_, f)| f.state == TransferState::Open).map(|(id, _)| *id).collect();
     let base = u32::from_be_bytes(random()?);
     for (old, id) in under_way.into_iter().zip((0..).map(|i| base.wrapping_add(i))) {
         let Some(mut before) = endpoint.sending.remove(&old) else { continue };
@@ -241,7 +241,7 @@ fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option
         key: key.clone(),
         supply,
         peer: *peer,
-        patience: Time::from_secs_f64(args.patience),
+        timeout: Time::from_secs_f64(args.patience),
         confirm: true,
     }))
 }
@@ -259,13 +259,13 @@ fn finish(
         .sending
         .iter()
         .map(|(id, f)| {
-            let received = if let Standing::Over(bytes) = f.standing { Some(f.earlier + bytes) } else { None };
+            let received = if let TransferState::Over(bytes) = f.state { Some(f.earlier + bytes) } else { None };
             (*id, Done::of(f), received, f.payload)
         })
         .collect();
-    let problem = endpoint.sending.values().find_map(|f| match &f.standing {
-        Standing::Failed(why) => Some(why.clone()),
-        Standing::Over(_) => None,
+    let problem = endpoint.sending.values().find_map(|f| match &f.state {
+        TransferState::Failed(why) => Some(why.clone()),
+        TransferState::Over(_) => None,
         _ => Some("interrupted".to_string()),
     });
     let total = end(now, &flows);

@@ -23,7 +23,7 @@ use crate::endpoint::content::Supply;
 use crate::endpoint::gate::Admission;
 use crate::endpoint::hello::{Content, Hello};
 use crate::endpoint::receiving::Limits;
-use crate::endpoint::sending::{self, Sending, Standing};
+use crate::endpoint::sending::{self, Sending, TransferState};
 use crate::error::{Error, Result};
 
 /// A flow of the scenario.
@@ -222,7 +222,7 @@ impl<'a> Host<'a> {
 
     fn finish(mut self) -> HostReport {
         for (id, sending) in &self.endpoint.sending {
-            if let Standing::Failed(why) = &sending.standing {
+            if let TransferState::Failed(why) = &sending.state {
                 self.report.failures.push(format!("{}: {why}", self.flows[index(*id)].name));
             }
             let before = self.before.0.get(&index(*id)).copied().unwrap_or_default();
@@ -288,7 +288,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         supply: Supply::Filler,
         peer: SocketAddrV4::new(flow.peer, UDP_PORT),
         // The scenario gives the length of an outage, and its effect on a session.
-        patience: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
+        timeout: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
         confirm: false,
     }))
 }

@@ -136,7 +136,7 @@ pub(crate) fn transfer(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Plan {
         key,
         supply: Supply::Filler,
         peer,
-        patience: Time::secs(60),
+        timeout: Time::secs(60),
         confirm: true,
     }
 }
