@@ -7,10 +7,10 @@
 //! - [`tables`] defines the columns of the results and [`variables`] what can be sampled; [`rows`] makes rows from counters.
 
 pub mod flows;
+pub mod paths;
 pub mod ports;
 pub mod rows;
 pub mod session;
 pub mod source;
 pub mod tables;
 pub mod variables;
-pub mod ways;

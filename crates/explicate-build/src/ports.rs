@@ -9,7 +9,7 @@ use explicate_core::qdisc::QdiscInit;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use crate::ways::{MARKS, answers, bit};
+use crate::paths::{MARKS, answers, bit};
 use explicate_scenario::model::{Link, Match, Queue, RouterSpec};
 
 /// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is

@@ -1,6 +1,6 @@
 //! Why a run as a fluid has no results.
 
-use explicate_build::ways::NoPath;
+use explicate_build::paths::NoPath;
 use thiserror::Error;
 
 use crate::network::MOST_PLACES;

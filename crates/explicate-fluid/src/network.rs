@@ -5,7 +5,7 @@
 //! round-trip time is that of the packet simulator to within half a step.
 
 use explicate_build::flows::starts;
-use explicate_build::ways::ways;
+use explicate_build::paths::flow_paths;
 use explicate_core::endpoint::{self, header_bytes};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
@@ -171,23 +171,23 @@ fn ack_bytes(group: &FlowGroup) -> f64 {
 /// Flows grouped by path and start.
 fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, RunError> {
     let routes = scenario.routes().next().ok_or(RunError::NoRoutes)?;
-    let ways = ways(scenario, routes)?;
+    let paths = flow_paths(scenario, routes)?;
     let mut drafts = Vec::new();
-    for (index, (group, ways)) in scenario.flows.iter().zip(&ways).enumerate() {
-        let n = ways.len() as u32;
+    for (index, (group, paths)) in scenario.flows.iter().zip(&paths).enumerate() {
+        let n = paths.len() as u32;
         let mut merged = 0;
         // For each route its flows' starts: the first flow, their number, and the mean.
-        let mut of_way: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); ways.len()];
+        let mut of_path: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); paths.len()];
         if let Start::At(at) = group.start {
-            for (k, starts) in (0..n.min(group.count)).zip(&mut of_way) {
+            for (k, starts) in (0..n.min(group.count)).zip(&mut of_path) {
                 let count = (group.count - k).div_ceil(n);
                 starts.extend((at <= scenario.duration).then_some((k, count, at.as_secs_f64())));
             }
         } else {
             for (i, at) in starts(group, seed, scenario.duration) {
-                of_way[(i % n) as usize].push((i, 1, at.as_secs_f64()));
+                of_path[(i % n) as usize].push((i, 1, at.as_secs_f64()));
             }
-            for starts in &mut of_way {
+            for starts in &mut of_path {
                 merged += starts.len().saturating_sub(STARTS);
                 put_together(starts);
             }
@@ -199,8 +199,8 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
             let message = "starts of its flows are merged, so that no path has more than";
             warnings.push(format!("[[flows]] `{}`: {merged} {message} {STARTS}", group.name));
         }
-        for (k, starts) in of_way.into_iter().enumerate() {
-            let (there, back) = ways.get(k);
+        for (k, starts) in of_path.into_iter().enumerate() {
+            let (there, back) = paths.get(k);
             let both = || there.iter().map(|l| (l, true)).chain(back.iter().map(|l| (l, false)));
             let delay = |(&l, data): (&u32, bool)| {
                 let link = &scenario.links[l as usize];

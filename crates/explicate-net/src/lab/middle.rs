@@ -12,8 +12,8 @@ use explicate_scenario::model::{Link, RouterSpec, Scenario};
 
 use super::host::Sample;
 use super::plan::{Cable, Plan, Role};
+use super::routes::{self, Table};
 use super::schedule::{Action, Schedule};
-use super::ways::{self, Table};
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -82,11 +82,11 @@ impl<'a> Middle<'a> {
         let (specs, watched) = spokesman(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, ways::address(node), rng) {
+            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, routes::address(node), rng) {
                 forwarder.set_agent(agent, Plan::station(node, cables[0]), watched);
             }
         }
-        let mut tables: VecDeque<(Time, Table)> = ways::tables(scenario, plan, node).into();
+        let mut tables: VecDeque<(Time, Table)> = routes::tables(scenario, plan, node).into();
         for cable in tables.iter_mut().flat_map(|(_, table)| table.values_mut()) {
             *cable = cables.iter().position(|own| own == cable).unwrap_or(0);
         }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use explicate_build::paths::{crossing, flow_paths};
 use explicate_build::rows::{FlowRow, LinkRow};
 use explicate_build::tables::Tables;
-use explicate_build::ways::{crossing, ways};
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
@@ -25,9 +25,9 @@ mod middle;
 pub mod netns;
 mod plan;
 pub mod results;
+mod routes;
 mod schedule;
 pub mod stall_monitor;
-mod ways;
 
 use host::{Host, HostReport, Sample};
 use middle::{Middle, Report};
@@ -99,7 +99,7 @@ fn run_once(
         flow.kernel =
             kernel.iter().find(|(name, _)| name == group).map(|(_, kernel_controller)| kernel_controller.clone());
     }
-    let of_phase = |routes| ways(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
+    let of_phase = |routes| flow_paths(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
     let crossing = crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
     let _awake = Awake::keep();
     let clock = Clock::start_in(PREPARATION);

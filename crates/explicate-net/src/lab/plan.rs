@@ -10,7 +10,7 @@
 //! between two hosts, and those whose directions share a line, are emulated in a namespace of their own. So a packet
 //! wakes one thread per node, and each adds the lateness of its wake-up.
 //!
-//! All hosts share one subnet with static neighbour entries, and routers have static tables ([`ways`]), so that all packets belong to
+//! All hosts share one subnet with static neighbour entries, and routers have static tables ([`routes`]), so that all packets belong to
 //! flows.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use explicate_core::estimate::Choice;
 use explicate_scenario::model::{Link, Processing, RouterSpec, Scenario};
 
 use super::netns::Step;
-use super::ways;
+use super::routes;
 use crate::agent;
 use crate::error::{Error, Result};
 
@@ -87,7 +87,7 @@ impl Plan {
             )));
         }
         let pair = |(group, ends): (usize, (usize, usize))| {
-            let [from, to] = ways::addresses(scenario, group, ends);
+            let [from, to] = routes::addresses(scenario, group, ends);
             [(ends.0, from), (ends.1, to)]
         };
         let pairs = ends().map(pair).collect();
@@ -168,7 +168,7 @@ impl Plan {
                 run(format!("ip -n {here} link set {own} address {station} mtu {MTU} up"));
                 bare.push(Step::OffloadsOff(here.clone(), own.clone()));
                 if self.roles[node] == Role::Host {
-                    run(format!("ip -n {here} addr add {}/16 dev {own}", ways::address(node)));
+                    run(format!("ip -n {here} addr add {}/16 dev {own}", routes::address(node)));
                 }
             }
         }
@@ -179,7 +179,7 @@ impl Plan {
                 };
                 let station = Plan::station(there, far).map(|b| format!("{b:02x}")).join(":");
                 let (namespace, device) = (self.namespace(here), Plan::interface(cable));
-                if own != ways::address(here) {
+                if own != routes::address(here) {
                     run(format!("ip -n {namespace} addr add {own}/32 dev {device}"));
                     run(format!("ip -n {namespace} route add {address} dev {device} src {own}"));
                 }

@@ -60,14 +60,14 @@ impl Engine {
     pub fn add_flow(
         &mut self,
         init: &FlowInit<'_>,
-        way: RoutePair,
+        route: RoutePair,
         source: Source,
         processing: Processing,
         start: Time,
         member: Member,
     ) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
-        let RoutePair { forward, back } = way;
+        let RoutePair { forward, back } = route;
         self.groups.resize(self.groups.len().max(member.group as usize + 1), init.id);
         self.ends.push(Ends {
             flow: SenderEndpoint::new(init),

@@ -147,10 +147,10 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
             packet: 1000,
             interface: rate,
         };
-        let way = engine.add_routes(&[0], &[1]);
+        let route = engine.add_routes(&[0], &[1]);
         engine.add_flow(
             &init,
-            way,
+            route,
             Source::Bulk,
             Processing::none(),
             Time::ZERO,

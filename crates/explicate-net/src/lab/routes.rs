@@ -51,8 +51,8 @@ pub(super) fn tables(scenario: &Scenario, plan: &Plan, node: usize) -> Vec<(Time
         }
         for (group, (there, back)) in scenario.flows.iter().enumerate().filter_map(|(i, g)| Some((i, g.via.as_ref()?)))
         {
-            for (end, way) in [(0, back), (1, there)] {
-                if let Some(&link) = way.iter().find(|link| scenario.links[**link as usize].from == node) {
+            for (end, path) in [(0, back), (1, there)] {
+                if let Some(&link) = path.iter().find(|link| scenario.links[**link as usize].from == node) {
                     put(pinned(group, end), link);
                 }
             }
