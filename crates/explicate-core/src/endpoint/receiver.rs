@@ -55,7 +55,7 @@ pub struct ReceiverEndpoint {
     /// Number of the flow; its complement while this end waits for a SYN.
     id: u32,
     /// The receiver writes into acknowledgements: explicit feedback was granted, or the protocol has other feedback.
-    speaks: bool,
+    writes_feedback: bool,
     /// What the SYN decides.
     terms: Terms,
     /// Acknowledgements carry a congestion header.
@@ -66,7 +66,7 @@ pub struct ReceiverEndpoint {
     window: u32,
     returns: Returns,
     /// Acknowledgements of data return the Delta_Throughput of their packets, and explicit feedback was granted.
-    tells: bool,
+    echoes_feedback: bool,
     /// Length of an acknowledgement of data without SACK ranges, bytes.
     answer: u8,
     data: Reassembly,
@@ -123,7 +123,7 @@ impl ReceiverEndpoint {
         };
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let receiver = init.protocol.receiver();
-        let speaks_plainly = !init.protocol.explicit() && receiver.is_some();
+        let without_header = !init.protocol.explicit() && receiver.is_some();
         let receiver = if guarded { Some(Box::new(Echoing::new(receiver)) as Box<AnyReceiver>) } else { receiver };
         let returns = match &receiver {
             _ if every > 1 => Returns::Own,
@@ -135,14 +135,14 @@ impl ReceiverEndpoint {
         let rare = || Rare { receiver, delay: (every > 1).then_some(delay), ..Rare::default() };
         ReceiverEndpoint {
             id: init.id,
-            speaks: false,
-            terms: Terms::new(speaks_plainly, init.protocol.congestion_header(), params.refuse_explicit),
+            writes_feedback: false,
+            terms: Terms::new(without_header, init.protocol.congestion_header(), params.refuse_explicit),
             header: false,
             sack: false,
             ece: false,
             window: params.receiver_window as u32,
             returns,
-            tells: false,
+            echoes_feedback: false,
             answer: header_bytes(false) as u8,
             data: Reassembly::default(),
             rare: own.then(|| Box::new(rare())),
@@ -257,7 +257,7 @@ impl ReceiverEndpoint {
         if let Some(options) = answer.syn_options {
             out.transport.set_flags(flag::ACK | flag::SYN);
             out.transport.set_options(options);
-        } else if self.speaks
+        } else if self.writes_feedback
             && let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut())
         {
             receiver.on_ack(now, out);
@@ -273,7 +273,7 @@ impl ReceiverEndpoint {
         // A copy from memory: constructing it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::MINIMAL)];
         out.congestion = HEADERS[congestion as usize];
-        if self.tells {
+        if self.echoes_feedback {
             out.congestion.set_reverse_feedback(delta);
         }
     }
@@ -346,7 +346,7 @@ mod tests {
         receiver.poll_transmit(Time::millis(ms), &mut out, &mut sack).then_some(out)
     }
     /// Cumulative number, echoed packet number and time stamp (ms) of an acknowledgement.
-    fn told(ack: Option<Packet>) -> Option<(u32, u32, u64)> {
+    fn echoed(ack: Option<Packet>) -> Option<(u32, u32, u64)> {
         let header = ack?.transport;
         Some((header.segment(), header.packet_number() - 100, header.timestamp() as u64 * 4 / 1_000_000))
     }
@@ -354,24 +354,24 @@ mod tests {
     #[test]
     fn every_packet_is_acknowledged_unless_said_otherwise() {
         let mut s = receiver("xcp", &[]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), Some((1, 10, 10)));
-        assert_eq!(told(answer(&mut s, 61, &data(2, 12))), Some((1, 12, 12)));
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), Some((1, 10, 10)));
+        assert_eq!(echoed(answer(&mut s, 61, &data(2, 12))), Some((1, 12, 12)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
     }
 
     #[test]
     fn every_second_packet_echoes_the_last_number_and_the_first_time_stamp() {
         let mut s = receiver("xcp", &[("ack_every", 2.0)]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), None);
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), None);
         assert_eq!(s.poll_timeout(), Time::millis(160), "0.1 s");
-        assert_eq!(told(answer(&mut s, 65, &data(1, 15))), Some((2, 15, 10)));
+        assert_eq!(echoed(answer(&mut s, 65, &data(1, 15))), Some((2, 15, 10)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
     }
 
     #[test]
     fn the_first_acknowledgements_may_be_quick() {
         let mut s = receiver("xcp", &[("ack_every", 2.0), ("quick_acks", 3.0)]);
-        let acknowledged = |segment: u32| told(answer(&mut s, 60, &data(segment, 10))).map(|ack| ack.0);
+        let acknowledged = |segment: u32| echoed(answer(&mut s, 60, &data(segment, 10))).map(|ack| ack.0);
         let acks: alloc::vec::Vec<_> = (0..6).map(acknowledged).collect();
         assert_eq!(acks, [Some(1), Some(2), Some(3), None, Some(5), None]);
     }
@@ -379,28 +379,28 @@ mod tests {
     #[test]
     fn a_lone_packet_waits_for_the_timer() {
         let mut s = receiver("xcp", &[("ack_every", 2.0), ("ack_delay", 0.04)]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), None);
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), None);
         s.handle_timeout(Time::millis(99));
-        assert_eq!(told(poll(&mut s, 99)), None, "not yet");
+        assert_eq!(echoed(poll(&mut s, 99)), None, "not yet");
         s.handle_timeout(Time::millis(100));
-        assert_eq!(told(poll(&mut s, 100)), Some((1, 10, 10)));
+        assert_eq!(echoed(poll(&mut s, 100)), Some((1, 10, 10)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
     }
 
     #[test]
     fn what_cannot_wait_does_not() {
         let mut s = receiver("xcp", &[("ack_every", 3.0)]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), None);
-        assert_eq!(told(answer(&mut s, 61, &data(2, 11))), Some((1, 11, 10)), "out of order, and covers the first");
-        assert_eq!(told(answer(&mut s, 62, &data(3, 12))), Some((1, 12, 12)), "beyond a gap");
-        assert_eq!(told(answer(&mut s, 63, &data(1, 13))), Some((4, 13, 13)), "fills the gap");
-        assert_eq!(told(answer(&mut s, 64, &data(3, 14))), Some((4, 14, 14)), "came before");
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), None);
+        assert_eq!(echoed(answer(&mut s, 61, &data(2, 11))), Some((1, 11, 10)), "out of order, and covers the first");
+        assert_eq!(echoed(answer(&mut s, 62, &data(3, 12))), Some((1, 12, 12)), "beyond a gap");
+        assert_eq!(echoed(answer(&mut s, 63, &data(1, 13))), Some((4, 13, 13)), "fills the gap");
+        assert_eq!(echoed(answer(&mut s, 64, &data(3, 14))), Some((4, 14, 14)), "came before");
         let mut marked = data(4, 15);
         marked.set_ecn(Ecn::Marked);
-        assert_eq!(told(answer(&mut s, 65, &marked)), Some((5, 15, 15)), "marked");
+        assert_eq!(echoed(answer(&mut s, 65, &marked)), Some((5, 15, 15)), "marked");
         let mut last = data(5, 16);
         last.transport.set_flags(flag::FIN);
-        assert_eq!(told(answer(&mut s, 66, &last)), Some((6, 16, 16)), "the last");
+        assert_eq!(echoed(answer(&mut s, 66, &last)), Some((6, 16, 16)), "the last");
     }
 
     #[test]

@@ -282,7 +282,7 @@ impl SenderEndpoint {
         let state = self.recovery.at();
         let (rtt, srtt) = match &mut self.rare {
             None => (rtt, state.srtt),
-            Some(rare) => rare.told(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
+            Some(rare) => rare.controller_rtt(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
         };
         // The acknowledgement that ends a repair belongs to it: it covers a whole window, and does not let the window
         // grow (RFC 5681 section 3.2, step 6).
@@ -337,7 +337,7 @@ impl SenderEndpoint {
 
     /// The smoothed round-trip time for the controller.
     #[inline]
-    fn told_srtt(&self) -> Time {
+    fn controller_srtt(&self) -> Time {
         let own = self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref());
         own.map_or(self.recovery.at().srtt, |own| own.srtt)
     }
@@ -366,7 +366,7 @@ impl SenderEndpoint {
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
-        let srtt = self.told_srtt();
+        let srtt = self.controller_srtt();
         if let Some((in_flight, repeated)) = self.recovery.handle_timeout(now) {
             self.counts.timeouts = self.counts.timeouts.saturating_add(1);
             let state = self.recovery.at();
@@ -493,7 +493,7 @@ impl SenderEndpoint {
     fn pace(&mut self, now: Time, ip_len: u16) {
         let gap = match self.allowance.pacing {
             Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
-            None if self.paced => self.told_srtt().as_secs_f64() / self.allowance.cwnd,
+            None if self.paced => self.controller_srtt().as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
         self.wait_until = now + Time::from_secs_f64(gap);

@@ -10,15 +10,15 @@ pub(super) struct Terms(u8);
 
 impl Terms {
     /// A protocol without explicit feedback that has a receiver.
-    pub(super) const SPEAKS_PLAINLY: u8 = 1;
+    pub(super) const WITHOUT_HEADER: u8 = 1;
     /// The protocol has a congestion header.
     pub(super) const HEADER: u8 = 2;
     /// Explicit feedback is refused.
     pub(super) const REFUSES: u8 = 4;
 
-    pub(super) fn new(speaks_plainly: bool, header: bool, refuses: bool) -> Terms {
+    pub(super) fn new(without_header: bool, header: bool, refuses: bool) -> Terms {
         let bit = |yes: bool, bit| if yes { bit } else { 0 };
-        Terms(bit(speaks_plainly, Terms::SPEAKS_PLAINLY) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
+        Terms(bit(without_header, Terms::WITHOUT_HEADER) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
     }
     pub(super) fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
@@ -50,9 +50,9 @@ impl ReceiverEndpoint {
             options &= !option::EXPLICIT;
         }
         let explicit = options & option::EXPLICIT != 0;
-        self.speaks = explicit || self.terms.has(Terms::SPEAKS_PLAINLY);
+        self.writes_feedback = explicit || self.terms.has(Terms::WITHOUT_HEADER);
         self.header = explicit && self.terms.has(Terms::HEADER);
-        self.tells = self.speaks && self.returns == Returns::Delta;
+        self.echoes_feedback = self.writes_feedback && self.returns == Returns::Delta;
         self.answer = header_bytes(self.header) as u8;
         self.sack = options & option::SACK != 0;
         if let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut()) {

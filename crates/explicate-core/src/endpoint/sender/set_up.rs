@@ -37,8 +37,9 @@ impl SenderEndpoint {
         self.state = State::Established;
         self.wait_until = Time::ZERO;
         self.recovery.connected(rtt);
-        let told = self.rare.as_mut().and_then(|rare| rare.told(now, exact, true)).map_or(rtt, |(own, _)| own);
-        self.sender.on_start(now, told);
+        let controller_rtt =
+            self.rare.as_mut().and_then(|rare| rare.controller_rtt(now, exact, true)).map_or(rtt, |(own, _)| own);
+        self.sender.on_start(now, controller_rtt);
         self.allow();
     }
 

@@ -66,7 +66,7 @@ impl Rare {
     /// The sample and the estimate for the controller, if they are not the timer's; see [`RoundTrip::take`].
     #[cold]
     #[inline(never)]
-    pub(super) fn told(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
+    pub(super) fn controller_rtt(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
         let own = self.round_trip.as_mut()?;
         Some((own.take(now, exact, counts), own.srtt))
     }

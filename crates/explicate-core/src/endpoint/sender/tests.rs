@@ -113,8 +113,8 @@ fn marks_of_one_window_count_once() {
     }
     assert_eq!(windows[0], 4.25);
     assert!(windows.windows(2).all(|pair| pair[1] >= pair[0]), "{windows:?}");
-    let told: Vec<bool> = ends.burst(RTT + RTT).iter().map(|p| p.transport.has(flag::CWR)).collect();
-    assert!(told[0] && told[1..].iter().all(|cwr| !cwr), "{told:?}");
+    let cwr: Vec<bool> = ends.burst(RTT + RTT).iter().map(|p| p.transport.has(flag::CWR)).collect();
+    assert!(cwr[0] && cwr[1..].iter().all(|cwr| !cwr), "{cwr:?}");
 }
 
 /// RFC 3168 section 6.1.5: retransmissions are not ECN-capable, so that their loss is detected.
