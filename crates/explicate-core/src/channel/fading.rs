@@ -217,9 +217,9 @@ impl ChannelKind for Fading {
             losses.add(lost as u32);
             bytes.add(wrong);
         }
-        losses.tell("packet_loss", "packet_loss_error", put);
+        losses.report("packet_loss", "packet_loss_error", put);
         if radio.symbol_bits == 8 {
-            bytes.tell("lost_bytes", "lost_bytes_error", put);
+            bytes.report("lost_bytes", "lost_bytes_error", put);
         }
     }
 }
@@ -351,7 +351,7 @@ impl Tally {
         let x = count as f64;
         (self.trials, self.sum, self.squares) = (self.trials + 1.0, self.sum + x, self.squares + x * x);
     }
-    fn tell(&self, mean: &'static str, error: &'static str, put: Probe<'_>) {
+    fn report(&self, mean: &'static str, error: &'static str, put: Probe<'_>) {
         let x = self.sum / self.trials;
         put(mean, x);
         put(error, libm::sqrt((self.squares / self.trials - x * x).max(0.0) / self.trials));

@@ -102,7 +102,7 @@ impl Search {
             self.low = self.rate;
             self.high = self.high.filter(|high| *high > 1.01 * self.rate);
         }
-        let told = self.low;
+        let answer = self.low;
         self.rate = match self.high {
             None => 2.0 * self.low,
             Some(high) if high - self.low > NARROW * high => (self.low + high) / 2.0,
@@ -113,7 +113,7 @@ impl Search {
         self.base = self.base.wrapping_add(self.count);
         self.stream.clear();
         self.state = State::Resting((self.began + self.pause).max(now));
-        told
+        answer
     }
 }
 
