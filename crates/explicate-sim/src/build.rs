@@ -14,7 +14,7 @@ use explicate_core::port::SharedLine;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
-use explicate_scenario::agents::{agent_values, speaking_ports};
+use explicate_scenario::agents::{agent_values, controller_ports};
 use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
@@ -82,7 +82,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     if wanted.is_empty() {
         return false;
     }
-    let ports = speaking_ports(scenario);
+    let ports = controller_ports(scenario);
     let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
     let mut first: Option<(&str, Values)> = None;
     for (number, link) in scenario.links.iter().enumerate() {

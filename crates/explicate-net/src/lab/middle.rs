@@ -79,7 +79,7 @@ impl<'a> Middle<'a> {
         }
         let mode = if plan.roles[node] == Role::Bridge { Mode::Bridge } else { Mode::Router };
         let mut forwarder = Forwarder::new(interfaces, mode, clock)?;
-        let (specs, watched) = spokesman(scenario, &links);
+        let (specs, watched) = agent_controller(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
             if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, routes::address(node), rng) {
@@ -228,7 +228,7 @@ pub(super) fn controller_with_agent<'a>(scenario: &'a Scenario, link: &'a Link) 
 }
 
 /// Such a controller of a router, and for each output whether it has one.
-fn spokesman<'a>(
+fn agent_controller<'a>(
     scenario: &'a Scenario,
     links: &[(Option<usize>, Option<usize>)],
 ) -> (Option<&'a RouterSpec>, Vec<bool>) {
