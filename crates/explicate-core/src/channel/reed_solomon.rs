@@ -19,9 +19,9 @@
 //!    symbols, which gives nearly 1 on a good channel. Read: the sum over i wrong symbols from t_C + 1 to b of C(b,
 //!    i) (1 - phi)^i phi^(b-i).
 //! 2. Equation 6 assumes independent symbols, although the text has their correlation "captured in phi(s, s)", which
-//!    only contains the correlation within a symbol. [`BlockTransitions`] is exact: it counts wrong symbols along the chain. At
-//!    1e-2 and above they agree within a fifth; where losses are rare, bad states decide, and equation 6 is too small
-//!    by orders of magnitude.
+//!    only contains the correlation within a symbol. [`BlockTransitions`] is exact: it counts wrong symbols along the
+//!    chain. At 1e-2 and above they agree within a fifth; where losses are rare, bad states decide, and equation 6 is
+//!    too small by orders of magnitude.
 //! 3. One block of one-byte symbols per 1040-byte packet does not exist (b would be 1156): hence `rs255`.
 //! 4. Blocks follow one another; they are not interleaved.
 

@@ -191,8 +191,8 @@ impl ReceiverEndpoint {
         true
     }
 
-    /// [`ReceiverEndpoint::handle_packet`] and [`ReceiverEndpoint::poll_transmit`] in one call: the acknowledgement replaces the packet.
-    /// `sack` is written only if the header states that there are ranges.
+    /// [`ReceiverEndpoint::handle_packet`] and [`ReceiverEndpoint::poll_transmit`] in one call: the acknowledgement
+    /// replaces the packet. `sack` is written only if the header states that there are ranges.
     #[inline]
     pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
         if packet.transport.has(flag::SYN) {

@@ -388,8 +388,8 @@ impl SenderEndpoint {
         self.poll_next(now).is_some_and(|next| self.transmit(now, next, out))
     }
 
-    /// The first half of [`SenderEndpoint::poll_transmit`], which needs no packet: the next segment that the window and pacing
-    /// allow.
+    /// The first half of [`SenderEndpoint::poll_transmit`], which needs no packet: the next segment that the window and
+    /// pacing allow.
     #[inline]
     pub fn poll_next(&mut self, now: Time) -> Option<Next> {
         if self.state != State::Established {
@@ -411,8 +411,8 @@ impl SenderEndpoint {
         Some(next)
     }
 
-    /// Whether the window is known to be full, so that [`SenderEndpoint::poll_next`] would return nothing. False for flows that
-    /// pace.
+    /// Whether the window is known to be full, so that [`SenderEndpoint::poll_next`] would return nothing. False for
+    /// flows that pace.
     #[inline]
     pub fn is_full(&mut self) -> bool {
         if !self.recovery.is_full() || self.wait_until > Time::ZERO {
@@ -422,8 +422,8 @@ impl SenderEndpoint {
         true
     }
 
-    /// The second half: writes the segment that [`SenderEndpoint::poll_next`] returned into `out`; false if the application has
-    /// no data.
+    /// The second half: writes the segment that [`SenderEndpoint::poll_next`] returned into `out`; false if the
+    /// application has no data.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         if self.state == State::Established {

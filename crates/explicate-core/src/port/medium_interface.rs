@@ -1,11 +1,11 @@
 //! Ports on a wireless medium: a packet is sent when the medium is won, so no departure is computed ahead.
 //!
 //! A radio has one queue for all its neighbours. That queue is a port of its own, the *interface*, with disciplines
-//! and controllers as any port: [`Port::make_interface`]. It has no line; the medium takes one packet after another. The
-//! controller writes when the medium takes the packet, because the transmission may begin at once.
+//! and controllers as any port: [`Port::make_interface`]. It has no line; the medium takes one packet after another.
+//! The controller writes when the medium takes the packet, because the transmission may begin at once.
 //!
-//! The link to each neighbour also has a port ([`Port::make_interface_link`]), in which no packet waits. It counts the packets of
-//! this link, and holds the channels before the queue and on this link.
+//! The link to each neighbour also has a port ([`Port::make_interface_link`]), in which no packet waits. It counts the
+//! packets of this link, and holds the channels before the queue and on this link.
 
 use alloc::vec;
 

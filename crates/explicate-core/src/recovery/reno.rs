@@ -5,9 +5,9 @@
 //!
 //! Deviations:
 //! 1. After a timeout ssthresh is half of the window or of the outstanding data, whichever is less, as in BSD, Linux
-//!    and ns-2, over every recovery (`flow.rs`). FlightSize of RFC 5681 equation 4, read literally, also counts
-//!    segments that an episode has sent beyond the window. A window with several losses ends in a timeout here, and
-//!    ssthresh would exceed the capacity of the path, so that a second and a third timeout would follow.
+//!    and ns-2, over every recovery (`endpoint/sender.rs`). FlightSize of RFC 5681 equation 4, read literally, also
+//!    counts segments that an episode has sent beyond the window. A window with several losses ends in a timeout here,
+//!    and ssthresh would exceed the capacity of the path, so that a second and a third timeout would follow.
 //! 2. The timer restarts with the fast retransmission, as in ns-2.
 //! 3. Back-off ends with the first acknowledgement of new data, over every recovery: each carries a time stamp, which
 //!    is the new measurement that RFC 6298 section 5 requires. ns-2 keeps the doubled timeout until a segment is

@@ -218,8 +218,8 @@ impl Sequence {
             timer: rto.deadline(),
         }
     }
-    /// The result of [`crate::recovery::Recovery::check_out`] if all outstanding data are in flight and nothing is to be
-    /// retransmitted.
+    /// The result of [`crate::recovery::Recovery::check_out`] if all outstanding data are in flight and nothing is to
+    /// be retransmitted.
     pub fn check_out(&self, rto: &Rto) -> Option<LossFree> {
         if self.next == self.highest { rto.check_out() } else { None }
     }
