@@ -2,7 +2,7 @@
 //!
 //! Simulator, fluid models and lab share this crate, so that a scenario means the same in all of them:
 //!
-//! - [`ports`], [`flows`], [`source`], [`session`] and [`ways`] build the core's state machines from the
+//! - [`ports`], [`flows`], [`source`], [`session`] and [`paths`] build the core's state machines from the
 //!   [model](explicate_scenario::model);
 //! - [`tables`] defines the columns of the results and [`variables`] what can be sampled; [`rows`] makes rows from counters.
 

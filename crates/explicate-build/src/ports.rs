@@ -12,7 +12,7 @@ use explicate_core::units::Time;
 use crate::paths::{MARKS, answers, bit};
 use explicate_scenario::model::{Link, Match, Queue, RouterSpec};
 
-/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is
+/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::paths::crossing)); `line` is
 /// its end of a shared line.
 pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let parts = Parts { link, seed, crossing };
