@@ -13,8 +13,8 @@ use explicate_core::units::Time;
 use explicate_scenario::limits;
 use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Traffic};
 
-use crate::error::RunError;
-use crate::measure::LinkStats;
+use crate::error::{MOST_PLACES, RunError};
+use crate::link_stats::LinkStats;
 use crate::model::{Model, Parcel, Router, RouterInit, Sender};
 use crate::models::model;
 use crate::queue::{Fate, Tail};
@@ -159,9 +159,6 @@ impl Network {
         Ok(Network { links, classes, hops, rings: vec![Parcel::default(); places as usize], dt, warnings })
     }
 }
-
-/// Maximum number of places in the rings of all classes: 4 GiB.
-pub(crate) const MOST_PLACES: u64 = 1 << 27;
 
 /// Bytes of an acknowledgement.
 fn ack_bytes(group: &FlowGroup) -> f64 {

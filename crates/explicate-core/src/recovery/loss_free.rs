@@ -5,6 +5,7 @@
 
 use core::num::NonZeroU64;
 
+use crate::recovery::rtt::{smoothed, timeout_of};
 use crate::recovery::{Next, RecoveryState};
 use crate::units::Time;
 
@@ -31,9 +32,9 @@ impl LossFree {
         }
         at.acked = cumulative;
         at.in_flight -= newly;
-        let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
+        let (srtt, rttvar) = smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
         (at.srtt, self.rttvar) = (Time(srtt), rttvar);
-        let timeout = super::rto::timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
+        let timeout = timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
         at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
         newly
     }
@@ -44,7 +45,7 @@ impl LossFree {
         at.highest = at.next;
         at.in_flight += 1;
         if at.timer == Time::NEVER {
-            let timeout = super::rto::timeout_of(at.srtt.0, self.rttvar).max(self.min.get()).min(self.max);
+            let timeout = timeout_of(at.srtt.0, self.rttvar).max(self.min.get()).min(self.max);
             at.timer = now + Time(timeout);
         }
     }

@@ -10,6 +10,7 @@ use crate::units::Time;
 pub(crate) mod handle;
 pub mod loss_free;
 pub mod rto;
+pub(crate) mod rtt;
 pub mod scoreboard;
 #[cfg(test)]
 mod testing;

@@ -18,6 +18,7 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, OFFLOAD_LEN};
 
+mod bytes;
 pub mod counters;
 mod forwarding_table;
 pub mod frame;

@@ -14,7 +14,7 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::model::{Link, Scenario, Traffic};
 
-use super::routes;
+use super::addresses::{address, addresses};
 use super::schedule::{Action, Schedule};
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
@@ -48,7 +48,7 @@ pub(super) fn flows(scenario: &Scenario, seed: u64) -> Vec<LabFlow> {
     let of_group = |(index, group): (usize, &explicate_scenario::model::FlowGroup)| -> Vec<LabFlow> {
         let flow = |(i, start): (u32, Time)| {
             let ends = group.ends[i as usize % group.ends.len()];
-            let [_, peer] = routes::addresses(scenario, index, ends);
+            let [_, peer] = addresses(scenario, index, ends);
             LabFlow { group: (index, i), name: format!("{}.{i}", group.name), start, ends, peer, kernel: None }
         };
         starts(group, seed, scenario.duration).into_iter().map(flow).collect()
@@ -254,7 +254,7 @@ fn agent(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Opti
             scenario.links.iter().flat_map(Link::controllers).filter(|spec| spec.protocol.name() == protocol.name());
         let spec = specs.min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-        AgentHost::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), routes::address(node), rng)
+        AgentHost::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), address(node), rng)
     })
 }
 
@@ -273,7 +273,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         packet: group.packet,
         interface,
     };
-    let own = Address(u32::from(routes::address(from)));
+    let own = Address(u32::from(address(from)));
     let mut sender = SenderEndpoint::new(&init);
     sender.attach(own);
     // The application's time is used: a late action counts from its due time.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use explicate_build::ports::port;
 use explicate_build::rows::LinkRow;
-use explicate_core::agent::{Address, AgentInit};
 use explicate_core::port::{Port, PortInit, SharedLine};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{Link, RouterSpec, Scenario};
+use explicate_scenario::model::{RouterSpec, Scenario};
 
+use super::addresses::address;
 use super::host::Sample;
-use super::plan::{Cable, Plan, Role};
+use super::plan::{Cable, Plan, Role, controller_with_agent};
 use super::routes::{self, Table};
 use super::schedule::{Action, Schedule};
 use crate::agent::{self, AgentHost};
@@ -82,7 +82,7 @@ impl<'a> Middle<'a> {
         let (specs, watched) = agent_controller(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, routes::address(node), rng) {
+            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, address(node), rng) {
                 forwarder.set_agent(agent, Plan::station(node, cables[0]), watched);
             }
         }
@@ -215,16 +215,6 @@ impl<'a> Middle<'a> {
         let (counters, cpu) = (self.forwarder.counters, self.forwarder.cpu());
         Ok(Report { node: self.node, links, samples: self.samples, counters, late, cpu })
     }
-}
-
-/// A link's controller whose protocol has an agent.
-pub(super) fn controller_with_agent<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a RouterSpec> {
-    let wanted = |spec: &&RouterSpec| {
-        let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
-        let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
-        crosses && spec.protocol.agent(&init).is_some()
-    };
-    link.controllers().find(wanted)
 }
 
 /// Such a controller of a router, and for each output whether it has one.

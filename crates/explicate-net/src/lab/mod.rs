@@ -19,6 +19,7 @@ use crate::forward::Counters;
 use crate::histogram::Histogram;
 use crate::sys;
 
+mod addresses;
 mod host;
 mod kernel;
 mod middle;

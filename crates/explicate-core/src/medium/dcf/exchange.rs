@@ -3,8 +3,9 @@
 use super::{CTS_ACK, Capture, RTS};
 use crate::units::Time;
 
-use super::medium::{Driver, Medium, Transmission};
-use super::station::{Answer, Frame, Phase};
+use super::frame::{Frame, Transmission};
+use super::medium::{Driver, Medium};
+use super::station::{Answer, Phase};
 
 /// A frame that is about to be sent.
 struct Sent {

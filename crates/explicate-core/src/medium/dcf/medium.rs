@@ -3,18 +3,16 @@
 //! forwarded at once; its sender may continue to send it as a ghost if the acknowledgement was lost.
 
 use alloc::format;
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::air::{Air, Heard};
+use super::air::{Air, Layout};
 use super::link::AirLink;
 pub use super::station::StationStats;
-use super::station::{Frame, Head, Phase, Station};
+use super::frame::{Frame, Transmission};
+use super::station::{Head, Phase, Station};
 use super::{FRAMING, RATES, Settings};
 use crate::api::Probe;
-use crate::medium::Interferer;
-use crate::params::Values;
 use crate::port::{Port, Store};
 use crate::rng::{self, Rng};
 use crate::units::Time;
@@ -30,37 +28,6 @@ pub trait Driver: Store {
     fn attempt_is_lost(&mut self, link: u32, packet: &Packet, bytes: u32) -> bool;
     /// A packet of a link was dropped after its retries.
     fn gave_up(&mut self, link: u32, handle: u32);
-}
-
-/// Arguments for making a medium.
-pub struct Layout<'a> {
-    /// Its name, with which the names of its random streams begin.
-    pub name: &'a str,
-    /// Its parameters.
-    pub values: &'a Values,
-    /// Names and positions of its stations, metres.
-    pub stations: Vec<(&'a str, (f64, f64))>,
-    /// Its interferers.
-    pub interferers: &'a [Interferer],
-}
-
-/// A frame on the medium.
-pub(super) struct Transmission {
-    pub(super) serial: u32,
-    pub(super) frame: Frame,
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) link: u32,
-    /// Its length, its own rate and the rate of the data.
-    pub(super) bytes: u32,
-    pub(super) rate: u8,
-    pub(super) data_rate: u8,
-    pub(super) ends: Time,
-    /// Stations that decode it defer until then.
-    pub(super) silent_until: Time,
-    /// The link's channel destroys it.
-    pub(super) lost_on_channel: bool,
-    pub(super) heard: Arc<[Heard]>,
 }
 
 /// A wireless medium.
