@@ -7,17 +7,17 @@ use explicate_core::units::Time;
 
 use crate::agents::{controller_ports, differing};
 use crate::classes::Class;
-use crate::document::Place;
+use crate::document::{Place, some};
 use crate::ends::Crossing;
+use crate::graph::Graph;
 use crate::limits;
 use crate::model::{FlowGroup, Link, Match, Processing, Scenario, Start};
+use crate::parts::Router;
 use crate::phase_effects;
-use crate::props::Router;
 use crate::quantity;
 use crate::reader::Context;
 use crate::reader::Reader;
 use crate::routing::Routes;
-use crate::topology::Graph;
 
 /// Checks the duration, before it is used.
 pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
@@ -223,14 +223,5 @@ fn agents(ctx: &Context<'_>, scenario: &Scenario) {
                  {first} goes"
             ));
         }
-    }
-}
-
-/// The first names of a list.
-pub(crate) fn some(names: &[&str]) -> String {
-    if names.len() <= 3 {
-        names.join(", ")
-    } else {
-        format!("{}, {} and {} others", names[0], names[1], names.len() - 2)
     }
 }

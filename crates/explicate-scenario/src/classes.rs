@@ -3,7 +3,7 @@
 use crate::document::{Data, Node, number, quoted};
 use crate::keys;
 use crate::model::Match;
-use crate::props::{Queue, Router, read_queue, read_router};
+use crate::parts::{Queue, Router, read_queue, read_router};
 use crate::quantity::Length;
 use crate::reader::{Context, Reader};
 

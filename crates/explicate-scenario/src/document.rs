@@ -132,6 +132,15 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
+/// The first names of a list.
+pub(crate) fn some(names: &[&str]) -> String {
+    if names.len() <= 3 {
+        names.join(", ")
+    } else {
+        format!("{}, {} and {} others", names[0], names[1], names.len() - 2)
+    }
+}
+
 /// A TOML basic string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

@@ -7,10 +7,10 @@ use explicate_core::units::Time;
 
 use crate::document::Place;
 use crate::flows::{FlowPath, Group};
+use crate::graph::Graph;
 use crate::model::{FlowGroup, Link, Size, Traffic};
 use crate::reader::{Context, short};
 use crate::routing::Routes;
-use crate::topology::Graph;
 
 /// Links of the data and of the acknowledgements.
 pub(crate) type Via = (Vec<u32>, Vec<u32>);

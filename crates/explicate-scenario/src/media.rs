@@ -2,37 +2,22 @@
 //! individual ones; links between stations in range of each other are created.
 
 use explicate_core::medium::{AnyMediumKind, Interferer};
-use explicate_core::params::{Param, Values};
+use explicate_core::params::Param;
 use explicate_core::registry::{self, MEDIA};
 use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Node, quoted};
+use crate::graph::{Draft, Graph, MediumDraft, Shared, StationDraft, lines};
 use crate::keys;
 use crate::limits;
 use crate::params::{self, Chosen};
+use crate::parts::INTERFACE_LIMIT;
 use crate::problem::suggestion;
-use crate::props::{INTERFACE_LIMIT, Props};
+use crate::props::Props;
 use crate::quantity::{self, show, show_coordinate};
 use crate::reader::{Context, Reader, quantity_of, short, text};
-use crate::topology::{Draft, Graph, Shared, lines};
 
 const METRES_PER_NS: f64 = 0.299_792_458;
-
-/// A medium as written.
-pub(crate) struct MediumDraft {
-    pub(crate) name: String,
-    pub(crate) kind: &'static AnyMediumKind,
-    pub(crate) values: Values,
-    pub(crate) stations: Vec<StationDraft>,
-    pub(crate) interferers: Vec<Interferer>,
-}
-
-/// A station as written, with the settings of the medium.
-pub(crate) struct StationDraft {
-    pub(crate) node: usize,
-    pub(crate) at: (f64, f64),
-    pub(crate) props: Props,
-}
 
 /// A layout: positions of its stations, their names, and their neighbours.
 struct Layout {

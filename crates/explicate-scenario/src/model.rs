@@ -10,8 +10,6 @@ use explicate_core::qdisc::AnyQdiscKind;
 use explicate_core::registry::Resolved;
 use explicate_core::units::{Rate, Time};
 
-use crate::routing::Routes;
-
 /// Maximum of the default processing time.
 const PROCESSING_AUTO: Time = Time::millis(10);
 
@@ -67,10 +65,6 @@ impl Scenario {
                 Time(most).min(PROCESSING_AUTO)
             }
         }
-    }
-    /// Routes at the start, and from each change on.
-    pub fn routes(&self) -> impl Iterator<Item = Routes> {
-        Routes::over_time(self.nodes.len(), &self.links, &self.reroutes)
     }
 }
 

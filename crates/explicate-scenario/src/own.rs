@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use crate::document::{Data, Node, quoted};
+use crate::graph::{Draft, Graph, Shared, lines};
 use crate::keys;
 use crate::media;
 use crate::problem::suggestion;
 use crate::props::{Delay, Props};
 use crate::quantity;
 use crate::reader::{Context, Reader, short};
-use crate::topology::{Draft, Graph, Shared, lines};
 
 /// Reads an entry of `[[node]]`.
 pub(crate) fn read_node(

@@ -8,10 +8,10 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use crate::checks::some;
+use crate::document::some;
 use crate::ends::Crossing;
 use crate::model::{ChannelSpec, FlowGroup, Link, Queue, Scenario, Size, Start, Traffic};
-use crate::props::DEFAULT_QUEUE;
+use crate::parts::DEFAULT_QUEUE;
 use crate::reader::Context;
 use crate::routing::Routes;
 

@@ -3,13 +3,13 @@
 use explicate_core::units::Time;
 
 use crate::document::{Data, Node, Place, quoted};
+use crate::graph::Graph;
 use crate::keys;
 use crate::limits;
 use crate::model::Reroute;
 use crate::problem::suggestion;
 use crate::quantity::{self, show};
 use crate::reader::{Context, Reader, short, text};
-use crate::topology::Graph;
 
 /// Reads the list of the scenario `root`.
 pub(crate) fn read(root: &Reader<'_>, graph: &Graph) -> Vec<Reroute> {

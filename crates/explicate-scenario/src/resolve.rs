@@ -11,20 +11,21 @@ use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
 use crate::ends::{Crossing, NamedPaths, crossings};
 use crate::flows::{self, Group};
+use crate::graph::{Draft, Graph, MediumDraft, StationDraft};
 use crate::guards;
 use crate::keys;
 use crate::limits;
-use crate::media::{MediumDraft, StationDraft};
 use crate::model::{
     ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station,
 };
 use crate::params::{self, Given};
-use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
+use crate::parts::{self, INTERFACE_LIMIT, LINK_LIMIT, Router};
+use crate::props::Props;
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, word};
 use crate::reroutes;
 use crate::routing::Routes;
-use crate::topology::{self, Graph};
+use crate::topology;
 
 const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
 /// Packet length of links without traffic, bytes.
@@ -329,7 +330,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
     };
     let media: Vec<Medium> = graph.media.iter().map(medium).collect();
     let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
-    let of_draft = |draft: &topology::Draft| {
+    let of_draft = |draft: &Draft| {
         let props = &graph.props[draft.props].props;
         let mut link = link(draft.name.clone(), (draft.from, draft.to), draft.delay, props, rates[draft.props]);
         if let Some((medium, from, to)) = draft.over {
@@ -370,7 +371,7 @@ fn share_lines(ctx: &Context<'_>, graph: &Graph, links: &mut [Link]) {
 }
 
 fn fill_queues(ctx: &Context<'_>, graph: &Graph, scenario: &mut Scenario, crossings: &[Crossing]) {
-    let (standard, interface) = (props::Queue::standard(LINK_LIMIT), props::Queue::standard(INTERFACE_LIMIT));
+    let (standard, interface) = (parts::Queue::standard(LINK_LIMIT), parts::Queue::standard(INTERFACE_LIMIT));
     let mut reported = BTreeSet::new();
     let mut at_station: BTreeMap<(usize, usize), Crossing> = BTreeMap::new();
     for ((link, draft), crossing) in scenario.links.iter_mut().zip(&graph.links).zip(crossings) {
@@ -399,14 +400,14 @@ fn fill(
     reported: &mut BTreeSet<Place>,
     link: &mut Link,
     props: &Props,
-    auto: Option<&props::Queue>,
+    auto: Option<&parts::Queue>,
     (crossing, rtt): (&Crossing, Time),
 ) {
     let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
     let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
-    let mut fill = |written: &props::Queue| {
-        let meant = if let props::Queue::Auto = written { auto? } else { written };
-        let props::Queue::Kind(kind, chosen) = meant else { return None };
+    let mut fill = |written: &parts::Queue| {
+        let meant = if let parts::Queue::Auto = written { auto? } else { written };
+        let parts::Queue::Kind(kind, chosen) = meant else { return None };
         let mut values = params::values(chosen);
         for c in chosen {
             let Given::Length(length) = c.given else { continue };
@@ -423,7 +424,7 @@ fn fill(
         }
         Some(Queue { kind: *kind, values, mean_packet })
     };
-    let of_link = props.queue.as_ref().unwrap_or(&props::Queue::Auto);
+    let of_link = props.queue.as_ref().unwrap_or(&parts::Queue::Auto);
     if link.classes.is_empty() {
         link.queue = fill(of_link);
     }

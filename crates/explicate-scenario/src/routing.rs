@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::model::{Link, Reroute};
+use crate::model::{Link, Reroute, Scenario};
 
 const NONE: u32 = u32::MAX;
 /// Maximum number of entries of all trees together; beyond it old trees are dropped and computed again when needed.
@@ -48,6 +48,13 @@ enum Place {
     Core(u32),
     /// A leaf of this core node, over these links in both directions (or none).
     Leaf { parent: u32, up: u32, down: u32 },
+}
+
+impl Scenario {
+    /// Routes at the start, and from each change on.
+    pub fn routes(&self) -> impl Iterator<Item = Routes> {
+        Routes::over_time(self.nodes.len(), &self.links, &self.reroutes)
+    }
 }
 
 impl Routes {

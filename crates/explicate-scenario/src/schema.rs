@@ -145,7 +145,7 @@ fn named<'a>(words: &[&str], kinds: impl Iterator<Item = (&'a str, &'a str, &'a 
             }
         }
         properties.insert("kind".to_string(), json!({ "const": name }));
-        let default = !needs_kind && name == crate::props::DEFAULT_QUEUE;
+        let default = !needs_kind && name == crate::parts::DEFAULT_QUEUE;
         let mut table = json!({
             "type": "object", "description": summary, "properties": properties, "additionalProperties": false,
         });
