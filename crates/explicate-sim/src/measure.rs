@@ -10,8 +10,23 @@ use explicate_scenario::model::{Link, Scenario};
 pub use explicate_build::tables::Tables;
 
 use crate::engine::Ends;
+use crate::error::RunError;
 use crate::sample::Object;
-use crate::simulation::Run;
+use crate::simulation::{Options, Run, run_all};
+
+/// Carries out all runs of a scenario, one after the other, and returns their result tables.
+///
+/// # Errors
+/// An internal defect; a checked scenario causes none.
+pub fn run_tables(scenario: &Scenario) -> Result<Tables, RunError> {
+    let version = env!("CARGO_PKG_VERSION");
+    let runs = run_all(scenario, &Options::default(), &|_, _| true, |index, mut run| {
+        measure(scenario, index, &mut run, version)
+    })?;
+    let mut all = Tables::default();
+    runs.into_iter().for_each(|tables| all.append(tables));
+    Ok(all)
+}
 
 /// Names of a run's flows, in the engine's order.
 pub fn flow_names(scenario: &Scenario, run: &Run) -> Vec<String> {

@@ -11,7 +11,6 @@ use explicate_scenario::model::Scenario;
 use crate::build::build;
 use crate::engine::Engine;
 use crate::error::RunError;
-use crate::measure::{Tables, measure};
 use crate::packet_log::{PacketLog, Selector};
 use crate::sample::{Sample, Sampler};
 
@@ -214,20 +213,6 @@ impl Clock {
     fn seconds(&self) -> f64 {
         0.0
     }
-}
-
-/// Carries out all runs of a scenario, one after the other, and returns their result tables.
-///
-/// # Errors
-/// An internal defect; a checked scenario causes none.
-pub fn run_tables(scenario: &Scenario) -> Result<Tables, RunError> {
-    let version = env!("CARGO_PKG_VERSION");
-    let runs = run_all(scenario, &Options::default(), &|_, _| true, |index, mut run| {
-        measure(scenario, index, &mut run, version)
-    })?;
-    let mut all = Tables::default();
-    runs.into_iter().for_each(|tables| all.append(tables));
-    Ok(all)
 }
 
 /// Carries out all runs of a scenario, up to `jobs` in parallel, and hands each to `finish` as it ends. The results are

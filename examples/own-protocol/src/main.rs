@@ -14,7 +14,7 @@ fn simulate() -> Result<(), Box<dyn Error>> {
     let file = env::args().nth(1).ok_or("name a scenario, such as scenario.toml")?;
     let text = fs::read_to_string(&file)?;
     let scenario = explicate_scenario::model::Scenario::parse(&text, &file, Path::new("."), &[])?;
-    let tables = explicate_sim::simulation::run_tables(&scenario)?;
+    let tables = explicate_sim::measure::run_tables(&scenario)?;
     print!("{}", tables.flows.csv());
     Ok(())
 }
