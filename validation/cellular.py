@@ -11,7 +11,7 @@ import explicate
 
 RECORDED = ["ATT-LTE-driving-2016", "TMobile-LTE-short", "Verizon-LTE-short"]
 BASE_RTT_MS = 40
-BELIEFS = (0.5, 1.0, 2.0)
+CAPACITY_FACTORS = (0.5, 1.0, 2.0)
 
 
 def mean_mbps(trace: Path) -> float:
@@ -34,9 +34,9 @@ def cellular(traces: Path) -> str | None:
         }
         scenario = SCENARIOS / "traces.toml"
         ours = []
-        for factor in BELIEFS:
-            told = {**recorded, "link.r1->r2.capacity": f"{factor * mean_mbps(files[name, way]):.6f}Mbit/s"}
-            ours.append((f"xcp, told {factor:g} x mean", explicate.run(scenario, set=told)))
+        for factor in CAPACITY_FACTORS:
+            settings = {**recorded, "link.r1->r2.capacity": f"{factor * mean_mbps(files[name, way]):.6f}Mbit/s"}
+            ours.append((f"xcp, capacity {factor:g} x mean", explicate.run(scenario, set=settings)))
         others = explicate.compare(scenario, ["newreno", "cubic"], set=recorded)
         return ours + [(protocol, others.select(variant=protocol)) for protocol in ("newreno", "cubic")]
 
@@ -52,12 +52,13 @@ def cellular(traces: Path) -> str | None:
                 f"{done.flows['rtt_mean_ms'][0] - BASE_RTT_MS:.0f}", f"{(p95 or 0) - BASE_RTT_MS:.0f}",
                 drops(done),
             ])  # fmt: skip
-    heads = ["data over, mean Mbit/s", "protocol", "goodput", "of what it offered", "queueing, ms", "p95, ms", "drops"]
-    return f"""One flow of 120 s (the first 10 left out) over recorded LTE capacity in the mahimahi format, data
-and acknowledgements each over their own direction's recording; 40 ms round trip, a buffer of 500 kB, packets of
-1500 bytes. Nothing is known in advance here: the table says what XCP is worth where the capacity that its
-router is configured with is a constant (half, once and twice the recording's mean) and the radio's is not.
-Queueing is the round trip less its 40 ms; the p95 is over means of 100 ms.
+    heads = ["data over, mean Mbit/s", "protocol", "goodput", "utilisation", "queueing, ms", "p95, ms", "drops"]
+    return f"""\
+One flow runs for 120 s (the first 10 s excluded) over recorded LTE capacity in the mahimahi format. Data and
+acknowledgements use the recordings of their directions. The round trip is 40 ms, the buffer 500 kB, packets have
+1500 bytes. There is no expected value. The table shows XCP with a constant configured capacity (half, once and
+twice the recording's mean) on a link whose capacity varies. Queueing is the round-trip time minus 40 ms; the
+p95 is over means of 100 ms.
 
 {table(heads, rows)}
 

@@ -29,36 +29,36 @@ REFERENCE_BLOCKS = (
     ("1x1", 10, 80, 40, 4.03e-2, 3.81e-2),
     ("1x1", 20, 1156, 1040, 2.18e-9, 1.56e-9),
 )
-"""Losses of one block, worked out apart from this program."""
+"""Losses of one block, computed independently of this program."""
 
 
 def row(**params: Any) -> dict[str, Any]:
-    """Return the one row of curves with one value for everything."""
+    """Return the row of curves for one value of each parameter."""
     return explicate.channel_curves("fading", **params).row(0, named=True)
 
 
-def off(told: Mapping[str, Any], what: str) -> float:
-    """Return how many standard errors what was observed is off what was predicted."""
-    error = told[f"observed_{what}_error"]
+def off(curves: Mapping[str, Any], what: str) -> float:
+    """Return the deviation of the observation from the prediction, in standard errors."""
+    error = curves[f"observed_{what}_error"]
     if what == "packet_loss":
-        # Of few losses the sample's own error says little; the predicted rate has one too.
-        error = math.sqrt(told[what] * (1 - told[what]) / TRIALS)
-    return (told[f"observed_{what}"] - told[what]) / error if error else 0.0
+        # With few losses the sample's standard error is unreliable; use that of the predicted rate.
+        error = math.sqrt(curves[what] * (1 - curves[what]) / TRIALS)
+    return (curves[f"observed_{what}"] - curves[what]) / error if error else 0.0
 
 
 def figure_1() -> tuple[str, float, int]:
-    """Return the table, the worst of its deviations, and how many there are."""
+    """Return the table, its largest deviation, and the number of deviations."""
     points = [
         (antennas, snr, length) for antennas, all_snr in ANTENNAS.items() for snr in all_snr for length in LENGTHS
     ]
-    told = in_parallel(
+    curves = in_parallel(
         lambda antennas, snr, length: row(
             snr=snr, antennas=antennas, code="ideal", fec_data=RATE, bytes=[length], trials=TRIALS
         ),
         points,
     )
     rows, worst = [], 0.0
-    for (antennas, snr, length), one in zip(points, told, strict=True):
+    for (antennas, snr, length), one in zip(points, curves, strict=True):
         deviations = {what: off(one, what) for what in ("lost_bytes", "packet_loss")}
         worst = max([worst, *(abs(x) for x in deviations.values())])
         cells: list[str] = []
@@ -73,10 +73,10 @@ def blocks() -> str:
     """Return the table of block losses."""
     rows = []
     for antennas, snr, symbols, data, exact, independent in REFERENCE_BLOCKS:
-        told = row(snr=snr, antennas=antennas, code="ideal", fec_data=data / symbols, bytes=[data])
+        curves = row(snr=snr, antennas=antennas, code="ideal", fec_data=data / symbols, bytes=[data])
         rows.append([
-            antennas, snr, f"({symbols}, {data})", f"{exact:.3g}", f"{told['packet_loss']:.4g}",
-            f"{independent:.3g}", f"{told['packet_loss_independent']:.4g}",
+            antennas, snr, f"({symbols}, {data})", f"{exact:.3g}", f"{curves['packet_loss']:.4g}",
+            f"{independent:.3g}", f"{curves['packet_loss_independent']:.4g}",
         ])  # fmt: skip
     heads = ["antennas", "SNR, dB", "block", "exact, reference", "exact", "equation 6, reference", "equation 6"]
     return table(heads, rows)
@@ -87,13 +87,13 @@ def waterfall(antennas: str, code: str, rate: float, loss: float = 1e-3) -> floa
     low, high = -5.0, 45.0
     while high - low > 0.01:
         middle = (low + high) / 2
-        told = row(snr=middle, antennas=antennas, code=code, fec_data=rate, bytes=[1040])
-        low, high = (middle, high) if told["packet_loss"] > loss else (low, middle)
+        curves = row(snr=middle, antennas=antennas, code=code, fec_data=rate, bytes=[1040])
+        low, high = (middle, high) if curves["packet_loss"] > loss else (low, middle)
     return high
 
 
 def waterfalls() -> str:
-    """Return what blocks of 255 bytes cost against one block per packet."""
+    """Return the table of signal-to-noise ratios for blocks of 255 bytes and for one block per packet."""
     cases = [(antennas, rate) for antennas in ("1x1", "2x1", "1x2", "2x2") for rate in (0.9, 0.8, 0.7)]
     found = in_parallel(lambda antennas, rate: [waterfall(antennas, code, rate) for code in ("ideal", "rs255")], cases)
     rows = [
@@ -106,26 +106,26 @@ def waterfalls() -> str:
 def main() -> None:
     """Write the section."""
     figure, worst, count = figure_1()
-    text = f"""Paper Y's channel (bursts of 800 good and 8 bad bits, the states 10 dB apart, BPSK, one-byte symbols)
-and its figure 1: what is predicted, and what {TRIALS:,} packets saw that are drawn from error to error. A code of rate
-{RATE:g} as long as the packet; *wrong bytes* are those among the packet's own, before correction. *Off* is in standard
-errors of what is predicted; the greatest of the {count} is {worst:.1f}.
+    text = f"""\
+Paper Y's channel has bursts of 800 good and 8 bad bits, states 10 dB apart, BPSK and one-byte symbols. The table
+repeats its figure 1: predictions beside {TRIALS:,} packets, whose errors are drawn one after another. The code has a
+rate of {RATE:g} and the length of the packet. *Wrong bytes* are those of the packet before correction. *Off* is the
+deviation in standard errors of the prediction; the largest of the {count} is {worst:.1f}.
 
 {figure}
 
-The loss of one block, by the chain of symbols and by equation 6, which takes symbols as independent. Where losses are
-rare, bursts decide, and equation 6 is too small:
+The loss of one block follows from the Markov chain of symbols (*exact*), or from equation 6, which assumes independent
+symbols. If losses are rare, bursts cause most of them, and equation 6 is too small:
 
 {blocks()}
 
-One block of one-byte symbols cannot be longer than 255. What it costs to cut a packet of 1040 bytes into blocks that
-are, in signal, for a loss of one packet in a thousand:
+A block of one-byte symbols has at most 255 of them. The next table compares a packet of 1040 bytes in blocks of 255
+with one block per packet: the signal-to-noise ratio for a loss of one packet in a thousand.
 
 {waterfalls()}
 
-That the link's own sampler, walks from error to error and channels stepped bit by bit agree in loss rate and in the
-correlation of neighbours, and that counting wrong symbols loses the packets that a real Reed-Solomon codec loses, is
-tested:
+Two properties are tested. The sampler of a link, draws from error to error and channels stepped bit by bit agree in
+loss rate and in the correlation of neighbours. Counting wrong symbols loses the same packets as a Reed-Solomon codec.
 
     cargo test -p explicate-core --test fading -- --nocapture
     python validation/channels.py

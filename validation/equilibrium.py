@@ -1,4 +1,4 @@
-"""XCP where some flows are limited elsewhere: what is left is not all used."""
+"""XCP where some flows are limited elsewhere: the other flows do not use all of the remaining capacity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import explicate
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A free flow shares `capacity` with others that links of their own limit, downstream or upstream (Mbit/s)."""
+    """An unrestricted flow shares `capacity` with flows that other links limit, downstream or upstream (Mbit/s)."""
 
     limited: str
     capacity: float
@@ -26,13 +26,13 @@ class Elsewhere:
 
     @property
     def text(self) -> str:
-        """Say it in a table."""
+        """The case as a cell of a table."""
         return f"{self.capacity:g}, {self.others} with {self.total:g} together"
 
     def scenario(self, every_ms: float = 0.0) -> str:
-        """Return the scenario, sampled if asked.
+        """Return the scenario, with samples every `every_ms` if that is not 0.
 
-        It is a -> r1 -> r2 -> z, and a source, a link and a sink for each of the others.
+        The unrestricted flow uses a -> r1 -> r2 -> z; each limited flow has a source, a link and a sink.
         """
         fast, own = 10 * self.capacity, self.total / self.others
         nodes = ["r1", "r2", "a", "z"]
@@ -71,7 +71,7 @@ class Elsewhere:
         return f'duration = "{seconds}s"\nwarmup = "{seconds / 2}s"\n' + "\n".join(text) + "\n"
 
     def run(self, every_ms: float = 0.0) -> explicate.Results:
-        """Run it."""
+        """Run the scenario."""
         return explicate.run(self.scenario(every_ms))
 
 
@@ -124,9 +124,9 @@ def equilibrium() -> str:
     delicate, results = bursts[3], done[len(bursts) + 3]
     rtts = [fmean(flows(results, group, "rtt_mean_ms")) for group in ("free", "limited")]
     causes = [
-        ("sends bursts, one per round trip of its own", (False, False), 0.0),
-        ("spreads its packets; the others do not", (True, False), 0.0),
-        ("sends bursts; its path is longer, so all round trips are equal", (False, False), rtts[1] - rtts[0]),
+        ("sends one burst per round trip", (False, False), 0.0),
+        ("is paced; the limited flows are not", (True, False), 0.0),
+        ("sends bursts over a longer path, so that all round trips are equal", (False, False), rtts[1] - rtts[0]),
     ]
     cases = [Elsewhere("downstream", 100, 100, 10, delicate.expected, paced, more) for _, paced, more in causes]
     why = []
@@ -141,28 +141,30 @@ def equilibrium() -> str:
     carried = fluid(delicate) + delicate.total
     needed = (GAMMA * carried - ALPHA * (delicate.capacity - carried)) / delicate.capacity
     heads = [
-        "limited", "C, others", "max-min x", "expected x", "spread", "difference", "within 1 %",
+        "limited", "C, limited flows", "max-min x", "expected x", "spread", "difference", "within 1 %",
         "ACK-clocked", "difference", "within 1 %",
     ]  # fmt: skip
-    return f"""## XCP: where it settles if flows are limited elsewhere
+    return f"""## XCP: equilibrium if flows are limited elsewhere
 
-Shuffling keeps a free flow under its max-min share x if others on its link are limited elsewhere (Low, Andrew,
-Wydrowski, INFOCOM 2005). Limited *downstream*: x = gamma y^2 / (N (gamma y - alpha (C - y))) with y = x + r,
-for N flows of which the others take r together. Limited *upstream*, the draft's reclaim rule gives part of it
-back; what is expected there comes from a simulation of the bare router with packets interleaved at random and
-all round trips equal to the control interval. Rates in Mbit/s; each of the others has a link of its own; XCP
-routers everywhere; round trips of 100 ms; packets of 500 bytes. Both derivations take packets for interleaved,
-which the column *spread* has: senders pace. In *ACK-clocked*, nothing spreads the free flow's packets.
+Shuffling keeps an unrestricted flow below its max-min share if other flows on its link are limited elsewhere (Low,
+Andrew, Wydrowski, INFOCOM 2005). Let N - 1 flows that send r together be limited *downstream*, and y = x + r.
+The rate of the unrestricted flow is then x = gamma y^2 / (N (gamma y - alpha (C - y))).
+If they are limited *upstream*, the draft's reclaim rule returns part of the difference. The expected value then comes
+from a simulation of the router alone, with packets interleaved at random and all round trips equal to the control
+interval. Rates are in Mbit/s, round trips 100 ms, packets 500 bytes. Each limited flow has a separate link, and all
+routers run XCP. Both derivations assume interleaved packets. In the column *spread* the senders pace, so packets are
+interleaved; in *ACK-clocked* the unrestricted flow does not pace.
 
 {table(heads, rows)}
 
-The case that ACK-clocking misses is the delicate one. With a hundred others the equilibrium needs a mean
-negative feedback of {100 * needed:.2f} % of C. Their packets take 40 ms on their own links, so the mean round
-trip, which is the control interval, is {rtts[1]:.0f} ms, while the free flow's burst comes every {rtts[0]:.0f}
-ms: an interval sees one burst or two. Negative feedback cannot become less than zero, so its mean grows with
-that noise, and y falls even below the fluid bound 0.8 C. Either remedy confirms it:
+One ACK-clocked case is not within 1 %: that with a hundred limited flows, the most sensitive one. Its equilibrium
+needs a mean negative feedback of {100 * needed:.2f} % of C. The packets of the limited flows take 40 ms on their own
+links, so the mean round trip, which is the control interval, is {rtts[1]:.0f} ms. A burst of the unrestricted flow
+arrives every {rtts[0]:.0f} ms, so an interval contains one burst or two. Negative feedback cannot be less than zero,
+so its mean increases with this variation, and y falls below the fluid bound of 0.8 C. Two changes confirm the cause:
+either one removes the difference.
 
-{table(["the free flow", "its round trip", "x", "difference", "y / C", "its deviation over an interval"], why)}
+{table(["the unrestricted flow", "round trip", "x", "difference", "y / C", "its deviation over intervals"], why)}
 
     cargo test -p explicate-sim --test runs -- --nocapture equilibrium
 """

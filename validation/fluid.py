@@ -2,7 +2,7 @@
 
     python validation/fluid.py
 
-The same scenarios through both engines, side by side. `validation/make.py` keeps the section as it stands.
+The same scenarios run in both engines. `validation/make.py` leaves the section unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PICTURE = ROOT / "docs" / "fluid.svg"
 
 @dataclass(frozen=True)
 class Case:
-    """A dumbbell, or a scenario of its own; what is compared in it."""
+    """A dumbbell or the scenario in `text`, with the flow groups and links to compare."""
 
     name: str
     protocol: str = "xcp"
@@ -48,7 +48,7 @@ class Case:
         return self.mbps * sum(self.rtt) / 2 / 8
 
     def scenario(self) -> str:
-        """Return it as text."""
+        """Return the scenario as text."""
         low, high = self.rtt
         return (
             self.text
@@ -71,7 +71,7 @@ start = {{ spread = "1s" }}
         )
 
     def where(self) -> str:
-        """Say the dumbbell in a table."""
+        """The case as a cell of a table."""
         low, high = self.rtt
         rtt = f"{low:g}" if low == high else f"{low:g}..{high:g}"
         return self.name + (
@@ -203,9 +203,9 @@ CASES = [
         (500, (80, 80), 20),
     ]),
     Case("xcp, parking lot", text=LOT.format("xcp"), groups=LOT_GROUPS, links=LOT_LINKS, mbps=20, rtt=(80, 80)),
-    Case("xcp, limited behind", text=LIMITED.replace("[[link]]", NODES + "[[link]]", 1), groups=("free", "limited"),
+    Case("xcp, limited downstream", text=LIMITED.replace("[[link]]", NODES + "[[link]]", 1), groups=("free", "limited"),
          links=("r1->r2", "r2->d"), mbps=40, rtt=(100, 100)),
-    Case("xcp, others there", text=VISIT.format("xcp", 0, 100), groups=("f", "visits"), mbps=50, rtt=(80, 80)),
+    Case("xcp, five more flows", text=VISIT.format("xcp", 0, 100), groups=("f", "visits"), mbps=50, rtt=(80, 80)),
     *(Case("vcp", "vcp", *size, seconds=240) for size in [
         (10, (40, 40), 2), (100, (80, 80), 10), (100, (80, 80), 50), (45, (40, 160), 15),
     ]),
@@ -288,17 +288,17 @@ def main() -> None:
     picture()
     rows = [row for rows in in_parallel(rows_of, [(case,) for case in CASES]) for row in rows]
     text = f"""\
-The same file, packet by packet and with `--fluid` ([what the models are](fluid.md)). Second half of the run, but
-"others there", all of it: five flows more come at 20 s and leave at 40 s. Goodput of a flow is to agree within
-3 %, the mean queue within 10 %, or 3 packets, or 1 % of the bandwidth-delay product. "Limited behind" is the
-equilibrium of `equilibrium.rs` in which shuffling keeps XCP's free flow below its share.
+The same scenario runs packet by packet and with `--fluid` ([the models](fluid.md)). Figures are of the second half of
+the run. "Five more flows" uses the whole run: the five flows start at 20 s and stop at 40 s. Expected: goodput of a
+flow within 3 %; mean queue within 10 %, 3 packets, or 1 % of the bandwidth-delay product. "Limited downstream" is the
+equilibrium of `equilibrium.rs` in which shuffling keeps XCP's unrestricted flow below its share.
 
 {table(["case", "", "fluid", "packets", "difference", "holds"], rows)}
 
-Of flows with equal round trips DropTail makes flows that lose together, in packets; a mean cannot, and its queue stays
-too long.
+DropTail synchronises the losses of flows with equal round trips. The fluid model, a mean over the flows, cannot
+represent this, so its queue is too long.
 
-The equilibria of XCP next to their closed forms, joining and leaving, what is refused:
+Tests compare XCP's equilibria with closed forms, flows that join and leave, and scenarios that the models reject:
 
     cargo test -p explicate-fluid -- --nocapture
     python validation/fluid.py"""

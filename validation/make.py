@@ -1,10 +1,10 @@
-"""Compute docs/validation.md: what is known, and what the simulator says, side by side.
+"""Compute docs/validation.md: known results beside those of the simulator.
 
     python validation/make.py [--traces DIR]
 
-Every table is made from runs. Parts are kept as they stand in the document: the comparison with other simulators,
-which `make peers` fills in, what follows it, which scripts beside this one write (see `place`), and the recorded
-cellular links, if the recordings are not there. Nothing depends on the machine.
+Every table is computed from runs, and no result depends on the machine. The script leaves three parts of the document
+unchanged: the comparison with other simulators (`make peers` writes it), the sections after it (other scripts in this
+folder write them, see `place`), and the recorded cellular links if the recordings are missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from targets import tcp_targets, xcp_targets
 
 
 def appended() -> str:
-    """Return what follows the comparison with other simulators: sections of other scripts."""
+    """Return the sections after the comparison with other simulators, which other scripts write."""
     old = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.is_file() else ""
     return old.partition("<!-- peers:end -->\n")[2]
 
@@ -33,7 +33,7 @@ def document(traces: Path) -> str:
     """Return the whole document."""
     recorded = cellular(traces)
     if recorded is None:
-        print(f"note: no recordings in {traces} (--traces DIR): that section stays as it is", file=sys.stderr)
+        print(f"note: no recordings in {traces} (--traces DIR): that section is left unchanged", file=sys.stderr)
     sections = [
         xcp_targets(),
         tcp_targets(),
@@ -45,9 +45,9 @@ def document(traces: Path) -> str:
     ]
     return """# Validation
 
-What is known about the protocols, and what this simulator says. Every table is computed by `make validation`
-(another simulator's numbers by `make peers`); the statements marked with a `cargo test` line are tests, and
-fail if they do not hold. A **no** is a result too, and the text says why.
+What is known about the protocols, and what this simulator computes. `make validation` computes every table,
+`make peers` the figures of other simulators. Statements above a `cargo test` line are tests, which fail if the
+statement does not hold. A **no** is a result too; the text gives its cause.
 
 """ + "\n".join(sections)
 

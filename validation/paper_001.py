@@ -52,24 +52,24 @@ def figure_2() -> str:
     patient = delivered("c", explicate.run(SCENARIOS / "paper-001-fig2-c.toml", set=timers))
     return f"""## Paper I, figure 2: a plain bottleneck among XCP routers
 
-One bulk flow of 60 s, narrow link 30 Mbit/s, the others 80. The paper gives no delays, buffers, packet size or
-TCP flavour. Chosen once for a, b and c: 10 ms a link (80 ms round trip), buffers of one BDP, packets of 1000
-bytes (ns-2's default), TCP NewReno in a (TCP of that time, without SACK), and Reno's recovery below XCP in b
-and c, as in ns-2's agent. MB are counted in whole packets that arrived in order, as ns-2 counts them; the link
-can carry {LINK_MB}.
+One bulk flow runs for 60 s; the bottleneck has 30 Mbit/s, the other links 80. The paper gives no delays, buffers,
+packet size or TCP variant. These are chosen once for a, b and c: 10 ms per link (80 ms round trip), buffers of one
+BDP, packets of 1000 bytes (ns-2's default). Case a uses TCP NewReno (TCP of that time, without SACK). In b and c, XCP
+uses Reno's recovery, as in ns-2's agent. MB count whole packets that arrived in order, as in ns-2; the link can carry
+{LINK_MB}.
 
-{table(["scenario", "paper, MB", "of the link", "got, MB", "of the link", "drops", "timeouts"], rows)}
+{table(["scenario", "paper, MB", "of the link", "measured, MB", "of the link", "drops", "timeouts"], rows)}
 
 Expected: b > a > c ({verdict(holds[0])}), c at most half of a ({verdict(holds[1])}: {mb["c"] / mb["a"]:.2f};
-the paper has {PAPER["c"] / PAPER["a"]:.2f}). How bad c is is a matter of timers, which decide how long the
-sender rests after a window is lost: the runs above have a least retransmission timeout of 0.2 s; with the 1 s
+the paper has {PAPER["c"] / PAPER["a"]:.2f}). The result of c depends on the retransmission timeout, which determines
+how long the sender is idle after the loss of a window. The runs above have a minimum timeout of 0.2 s; with the 1 s
 of RFC 6298, c delivers {patient:.1f} MB.
 
-The same over delay of a link (rows) and buffer in BDP (columns), MB of a / b / c. Of
-{len(DELAYS) * len(BUFFERS)} choices b > a > c holds in {order}, c <= a / 2 in {half}; *(no)* where one of them
-fails. Where b fails, XCP's own start overflows a small buffer, and Reno's recovery waits for timers. With large
-buffers a plain bottleneck forgives more; over long paths TCP too is short of the link's capacity after a
-minute.
+The next table varies the delay of a link (rows) and the buffer in BDP (columns); cells are MB of a / b / c. Of
+{len(DELAYS) * len(BUFFERS)} choices, b > a > c holds in {order} and c <= a / 2 in {half}; *(no)* marks a cell where
+one of them fails. Where b fails, XCP's start overflows a small buffer, and Reno's recovery waits for timeouts. With a
+larger buffer a plain bottleneck drops less, so c delivers more. Over long paths TCP too does not fill the link within
+a minute.
 
 {table(["", *(f"{b:g} BDP" for b in BUFFERS)], cells)}
 

@@ -1,4 +1,4 @@
-"""What the sections of docs/validation.md share: tables, verdicts, the dumbbell, the document's parts."""
+"""Common code of the sections of docs/validation.md: tables, verdicts, the dumbbell, the document's parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def table(heads: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def verdict(holds: bool) -> str:
-    """Return how a table says whether a statement holds."""
+    """Return the cell of a table for a statement that holds or not."""
     return "yes" if holds else "**no**"
 
 
@@ -65,7 +65,7 @@ def percent(got: float, expected: float) -> str:
 
 
 def close(got: float, expected: float, tolerance: float) -> str:
-    """Return whether `got` is `expected` within a relative tolerance, as tables say it."""
+    """Return the cell of a table: whether `got` is `expected` within a relative tolerance."""
     return verdict(abs(got / expected - 1) < tolerance)
 
 
@@ -84,13 +84,13 @@ class Network:
 
     @property
     def text(self) -> str:
-        """Say it in a table."""
+        """The network as a cell of a table."""
         low, high = self.rtt
         rtt = f"{low:g}" if low == high else f"{low:g}..{high:g}"
         return f"{self.mbps:g} Mbit/s, {rtt} ms, {self.flows} flow{'s' * (self.flows > 1)}"
 
     def settings(self, protocol: str, more: Settings) -> Settings:
-        """Return what makes the dumbbell this one."""
+        """Return the settings that turn the dumbbell into this network."""
         low, high = self.rtt
         return {
             "topology.pairs": self.flows,

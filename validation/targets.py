@@ -1,4 +1,4 @@
-"""What XCP and TCP are known for, on six dumbbells."""
+"""Known properties of XCP and TCP on six dumbbells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shared import (
 
 
 def xcp_targets() -> str:
-    """Return the section on what XCP is for."""
+    """Return the section on the design goals of XCP."""
     rows = []
     for path, done in zip(PATHS, in_parallel(dumbbell, [(p, "xcp") for p in PATHS]), strict=True):
         utilisation, jain = link(done, BOTTLENECK, "utilisation"), done.jain()
@@ -33,10 +33,10 @@ def xcp_targets() -> str:
     heads = ["link and flows", "utilisation", "Jain index", "mean queue / BDP", "drops", "holds", "90 % after", "peak"]
     return f"""## XCP: a full link, an empty queue, equal shares
 
-XCP's own promise. All flows start at once; second half of 40 s, drops of the whole run; buffer one
-bandwidth-delay product (BDP), packets of 1000 bytes. Expected: utilisation >= 0.99, Jain index >= 0.999, mean
-queue <= 3 % of the BDP, no drop. The last two columns tell of the start: the end of the first 100 ms in which
-90 % of the link was used, and the most packets that waited (in brackets: of the BDP).
+These are the design goals of XCP. All flows start at once. The figures are of the second half of 40 s, drops of the
+whole run. The buffer is one bandwidth-delay product (BDP), packets have 1000 bytes. Expected: utilisation >= 0.99,
+Jain index >= 0.999, mean queue <= 3 % of the BDP, no drop. The last two columns describe the start. *90 % after* is
+the end of the first 100 ms with a utilisation of 90 %, *peak* the longest queue in packets (in brackets: of the BDP).
 
 {table(heads, rows)}
 
@@ -45,7 +45,7 @@ queue <= 3 % of the BDP, no drop. The last two columns tell of the start: the en
 
 
 def tcp_targets() -> str:
-    """Return the section on what TCP is known for."""
+    """Return the section on known properties of TCP."""
     full = [(path, protocol) for path in PATHS[:4] for protocol in ("reno", "sack")]
     rows = []
     for (path, protocol), done in zip(full, in_parallel(dumbbell, full), strict=True):
@@ -67,23 +67,23 @@ def tcp_targets() -> str:
         shares.append(
             [b, protocol, f"{expected:.4f}", f"{got:.4f}", percent(got, expected), close(got, expected, 0.015)]
         )
-    return f"""## TCP: a full buffer, short round trips first, the saw-tooth's share
+    return f"""## TCP: a full buffer, an advantage of short round trips, the sawtooth's utilisation
 
-The same dumbbells over drop-tail. Expected: at least half of the buffer is full on average, however large it
-is.
+The same dumbbells over drop-tail. Expected: on average at least half of the buffer is full, whatever its size.
 
 {table(["link and flows", "protocol", "mean queue / buffer", "holds"], rows)}
 
-Unequal round trips, {SPREAD.text}. Expected: a Jain index of at most 0.9 (XCP for comparison); the last column
-divides what the ten flows with the shortest round trips get by what the ten longest get.
+Unequal round trips, {SPREAD.text}. Expected: a Jain index of at most 0.9 for TCP; XCP is the
+comparison. The last column divides the goodput of the ten flows with the shortest round trips by that of the ten
+flows with the longest.
 
 {table(["protocol", "Jain index", "shortest / longest"], unfair)}
 
-A lone flow over a buffer of b BDP moves between (1 + b) / 2 and 1 + b of them. Integrated over a tooth it uses
-3/4 (1 + b)^2 / (1 + b + b^2) of the link, if it never waits for a timer. 10 Mbit/s, 80 ms; expected within 1.5
-%.
+The window of a single flow over a buffer of b BDP moves between (1 + b) / 2 and 1 + b BDP. Integrated over one
+sawtooth, its utilisation is 3/4 (1 + b)^2 / (1 + b + b^2), if no timeout occurs. 10 Mbit/s, 80 ms. Expected within
+1.5 %.
 
-{table(["b", "protocol", "expected", "got", "difference", "holds"], shares)}
+{table(["b", "protocol", "expected", "measured", "difference", "holds"], shares)}
 
     cargo test -p explicate-sim --test runs -- --nocapture tcp_targets --skip xtcp
 """

@@ -1,9 +1,9 @@
-"""Compute the section of docs/validation.md on TCP's window laws: each against its closed form.
+"""Compute the section of docs/validation.md on the windows of TCP's variants: each against its closed form.
 
     python validation/tcp_laws.py
 
-Random loss on a path that has room for any window, then growth and rest. What a test checks in seconds is run for
-longer here, with several seeds.
+Random loss on a path that never limits the window, then window growth and equilibria. The runs are longer than those
+of the tests, with several seeds.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def path(protocol: str, p: float, seconds: float, seed: int = 1, params: str = "
 
 
 def dumbbell(protocol: str, mbps: int, limit: str, seconds: tuple[int, int], **more: Any) -> Any:
-    """Run flows over a bottleneck, 80 ms unless said."""
+    """Run flows over a bottleneck; the round trip is 80 ms by default."""
     settings = {"flows": 1, "rtt": 80, "channel": "", "params": ""} | more
     text = DUMBBELL.format(
         protocol=protocol, mbps=mbps, limit=limit, seconds=seconds[0], warmup=seconds[1],
@@ -133,7 +133,7 @@ LOST = 400
 
 
 def window(protocol: str, p: float, expected: float, seed: int) -> float:
-    """Return the mean window in segments: what is delivered in a round trip."""
+    """Return the mean window in segments: the data delivered in a round trip."""
     done = path(protocol, p, max(LOST / p / expected * RTT_S, 60), seed)
     packets = done.flows["goodput_bps"][0] / 8 / (PACKET - HEADERS)
     return float(packets * done.flows["rtt_mean_ms"][0] / 1e3)
@@ -141,30 +141,30 @@ def window(protocol: str, p: float, expected: float, seed: int) -> float:
 
 def random_loss() -> str:
     """Return the table of windows under random loss."""
-    cases = [(law, p, form(p), seed) for law, p, _, form, _ in LOSSES for seed in SEEDS]
+    cases = [(protocol, p, form(p), seed) for protocol, p, _, form, _ in LOSSES for seed in SEEDS]
     got = in_parallel(window, cases)
     rows = []
-    for i, (law, p, name, form, tolerance) in enumerate(LOSSES):
+    for i, (protocol, p, name, form, tolerance) in enumerate(LOSSES):
         of_seeds = got[i * len(SEEDS) : (i + 1) * len(SEEDS)]
         mean, expected = fmean(of_seeds), form(p)
         spread = f"{min(of_seeds):.1f} .. {max(of_seeds):.1f}"
         rows.append([
-            law, f"{100 * p:g} %", name, f"{expected:.1f}", f"{mean:.1f}", spread, percent(mean, expected),
+            protocol, f"{100 * p:g} %", name, f"{expected:.1f}", f"{mean:.1f}", spread, percent(mean, expected),
             close(mean, expected, tolerance),
         ])  # fmt: skip
-    return table(["preset", "loss", "formula", "expected", "got", "seeds", "difference", "holds"], rows)
+    return table(["preset", "loss", "formula", "expected", "measured", "seeds", "difference", "holds"], rows)
 
 
-# ------------------------------------------------------------------------------------------- growth and rest
+# ------------------------------------------------------------------------------------------- growth and equilibria
 
 
 def falls(windows: Sequence[float]) -> list[int]:
-    """Return the samples before which the window fell by more than a tenth."""
+    """Return the indices of samples whose window is more than a tenth smaller than the one before."""
     return [i for i in range(1, len(windows)) if windows[i] < 0.9 * windows[i - 1]]
 
 
 def cubic() -> list[Row]:
-    """Equations 1 and 2 of RFC 9438, between the losses of a lone flow."""
+    """Equations 1 and 2 of RFC 9438, between the losses of a single flow."""
     done = dumbbell("cubic", 30, "0.5bdp", (120, 20))
     w, w_max, k = (samples(done, variable, 20) for variable in ("cwnd", "w_max", "k_s"))
     times, off = [], 0.0
@@ -206,24 +206,24 @@ def bic() -> list[Row]:
 
 
 def hybla() -> list[Row]:
-    """Growth of the rate, whatever the round trip."""
+    """Growth of the rate, which does not depend on the round trip."""
     rows: list[Row] = []
     for rtt in (25, 80, 200, 500):
-        # rho^2 / cwnd for each acknowledgement, while cwnd grows, is a little less than rho^2 a round trip: 60 of them
-        # later the window is large and the difference small.
+        # Each acknowledgement adds rho^2 / cwnd. As cwnd grows meanwhile, this is a little less than rho^2 per round
+        # trip. After 60 round trips the window is large and the difference small.
         start = max(10, 60 * rtt // 1000)
         done = dumbbell("hybla", 10000, "unlimited", (2 * start, start), rtt=rtt)
         w, rho = samples(done, "cwnd", start), fmean(samples(done, "rho", start))
         got = (w[-1] - w[0]) / (SAMPLE_S * (len(w) - 1)) / (rtt / 1e3)
         rows.append(["Hybla", f"rho at {rtt} ms", f"{rtt / 25:.2f}", f"{rho:.2f}", close(rho, rtt / 25, 0.001)])
         rows.append(
-            ["Hybla", f"packets/s gained a second at {rtt} ms, 1 / RTT0^2", 1600, f"{got:.0f}", close(got, 1600, 0.03)]
+            ["Hybla", f"growth of packets/s per s at {rtt} ms, 1 / RTT0^2", 1600, f"{got:.0f}", close(got, 1600, 0.03)]
         )
     return rows
 
 
 def westwood() -> list[Row]:
-    """What random losses leave of the window."""
+    """The window after random losses."""
     loss = '{ kind = "random_loss", rate = "0.05%" }'
     done = dumbbell("westwood/sack", 20, "5.0bdp", (120, 30), channel=loss)
     left = samples(done, "ssthresh", 30)
@@ -251,7 +251,7 @@ def delay_based() -> list[Row]:
 
 
 def bbr() -> list[Row]:
-    """Model and cycle of a lone flow."""
+    """Model and gain cycle of a single flow."""
     done = dumbbell("bbr", 50, "2.0bdp", (63, 3))
     bandwidth, rtprop, flying, gains = (
         samples(done, variable, 3) for variable in ("bandwidth_bps", "rtprop_ms", "in_flight", "pacing_gain")
@@ -268,27 +268,28 @@ def bbr() -> list[Row]:
 
 def main() -> None:
     """Write the section."""
-    groups = in_parallel(lambda law: law(), [(law,) for law in (cubic, bic, hybla, westwood, delay_based, bbr)])
+    groups = in_parallel(lambda part: part(), [(part,) for part in (cubic, bic, hybla, westwood, delay_based, bbr)])
     rows = [row for group in groups for row in group]
-    text = f"""One flow, {PACKET}-byte packets, a round trip of 100 ms, a gigabit that is never full, packets
-lost at random; the mean window is what is delivered in a round trip, of five seeds with about {LOST}
+    text = f"""\
+One flow with {PACKET}-byte packets and a round trip of 100 ms uses a link of 1 Gbit/s that is never full and loses
+packets at random. The mean window is the data delivered in a round trip, averaged over five seeds with about {LOST}
 losses each. Expected within 10 %, within 15 % of PFTK and of RFC 3649's response. Random losses are not evenly
-spaced, which alone lifts the mean window by some percent (Ott, Kemperman, Mathis 1996: 1.31 instead of 1.22 over
-the root of p); at 1 % the time in repair, in which no window grows, takes more than that.
+spaced, which raises the mean window by some percent (Ott, Kemperman, Mathis 1996: 1.31 instead of 1.22 over
+the root of p). At 1 % loss the time in recovery, in which no window grows, lowers it by more.
 
 {random_loss()}
 
-Growth and rest, over dumbbells and the same path:
+Window growth and equilibria, over dumbbells and the same path:
 
-{table(["law", "what", "expected", "got", "holds"], rows)}
+{table(["protocol", "quantity", "expected", "measured", "holds"], rows)}
 
-FAST's range allows for what stood in the queue when a flow measured its base round trip: with four flows that start
-at once, up to three windows of three packets. The packet in service does not count as queued.
+FAST's range allows for the queue at the time at which a flow measured its base round trip. With four flows that
+start at once this is at most three windows of three packets. The packet in service does not count as queued.
 
     cargo test -p explicate-sim --test runs -- --nocapture tcp_laws
     python validation/tcp_laws.py
 """
-    place("tcp_laws", "TCP's window laws: closed forms", text)
+    place("tcp_laws", "TCP's windows: closed forms", text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python validation/vcp.py
 
-Every table is made from runs, about three minutes of one core. `validation/make.py` keeps the section as it stands.
+Every table is computed from runs, about three minutes of one core. `validation/make.py` leaves the section unchanged.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ LOSSY = SCENARIOS / "paper-003-fig3.toml"
 
 
 def mean_of(values: Sequence[float], digits: int = 2) -> str:
-    """Say a mean and its range."""
+    """A mean and its range as text."""
     return f"{fmean(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
 
 
-# --------------------------------------------------------------------------------------------- VCP's promise
+# --------------------------------------------------------------------------------------------- VCP's goals
 
 
 def vcp_targets() -> str:
-    """Return what VCP is for."""
+    """Return the section on the design goals of VCP."""
     paths = [*PATHS[:2], PATHS[3], PATHS[4], PATHS[5]]
     cases: list[tuple[Network, str, Settings]] = []
     for path in paths:
@@ -77,11 +77,12 @@ def vcp_targets() -> str:
         "holds",
     ]
     return f"""\
-**A link nearly full, and no queue.** After a cut the window grows from 0.875 of what fills 98 % of the link to
-all of it, on average {1.875 / 2 * 0.98:.3f}; what is added in a round trip overshoots, the more the more flows there
-are. Second half of 120 s, buffer of one BDP, packets of 1000 bytes. Expected: utilisation >= 0.90, mean queue < 2 % of
-the BDP, no drop in the whole run. `t_rho` is 0.2 s, 0.4 s for round trips beyond that. The two scales of the additive
-increase are paper K's equation 5 and the author's code, four times as fast.
+**VCP: a link that is nearly full, without a queue.** A cut reduces the load, 98 % of the link, by a factor of 0.875.
+The load then grows back. The mean is {1.875 / 2 * 0.98:.3f}. The increase of one round trip overshoots, and
+with more flows it overshoots by more. Second half of 120 s, buffer of one BDP, packets of 1000 bytes. Expected:
+utilisation >= 0.90, mean queue < 2 % of the BDP, no drop in the whole run. `t_rho` is 0.2 s, and 0.4 s for longer
+round trips. The two scales of the additive increase are that of paper K's equation 5 and that of the author's code,
+which is four times as fast.
 
 {table(heads, rows)}
 """
@@ -112,7 +113,7 @@ def start(mbps: int, seed: int, more: Settings) -> tuple[float, int]:
 
 
 def bise() -> str:
-    """Return how long starts take."""
+    """Return the section on the duration of starts."""
     alone = {"topology.access.router": "none", "sampling.of": ["router"]}
     rows = []
     for k, fluid in FLUID.items():
@@ -148,24 +149,25 @@ def bise() -> str:
         expected = [math.log(0.8 * n) / math.log(1.0625) * (0.2 if t_rho == "200ms" else 1.25) for n in packets]
         plain.append([f"VCP, {t_rho}", " ".join(f"{t:.1f}" for t in expected), *(f"{t:.1f}" for t in times)])
     return f"""\
-**BISE: a start as long on a fast link as on a slow one.** Paper K's path (figure 5): round trip 0.5 s,
-`t_rho` 1.25 s, packets of 1040 bytes, one flow from one packet, drop-tail queue of one BDP. Seconds until the router
-measures a load of 80 %, mean and range of {len(SEEDS)} seeds, which differ in the phase of the interval; at
-{", ".join(map(str, RATES))} Mbit/s; with routers on the bottleneck alone, and on every port. *Equation 12* is the
-paper's analysis, *fluid* the same with growth of at most ten in an interval, at the three rates. A decade more of
-bandwidth costs one such interval. Runs are faster than the fluid, the more the smaller k, until growth by ten is all
-there is (k from 0.415): a load measured over an interval in which it grew tenfold is old news, and the share computed
-from it too large. So the start overshoots into overload for an interval, which costs a cut of 12.5 %.
+**BISE: the start takes nearly the same time on slow and fast links.** Paper K's path (figure 5) has a round trip of
+0.5 s, packets of 1040 bytes and a drop-tail queue of one BDP; `t_rho` is 1.25 s. One flow starts with a window of one
+packet. Cells are seconds until the router measures a load of 80 %: mean and range of {len(SEEDS)} seeds, which differ
+in the phase of the interval. The rates are {", ".join(map(str, RATES))} Mbit/s. VCP runs at the bottleneck alone or
+at every port. *Equation 12* is the paper's analysis. *Fluid* is the same at the three rates, with growth of at most
+ten in an interval: a tenfold rate costs one more such interval. Runs are faster than the fluid, and for smaller k by
+more. From k = 0.415 on, growth is always by ten. A load that is measured over an interval in which it grew tenfold is
+out of date, and the share computed from it is too large. The start therefore overshoots into overload for one
+interval, which causes a cut of 12.5 %.
 
 {table(heads, rows)}
 
-VCP alone needs as many intervals for each decade, ln(10) / ln(1.0625) = 38:
+VCP without BISE needs ln(10) / ln(1.0625) = 38 intervals for each factor of ten:
 
 {table(["", "expected, s", *(f"{b} Mbit/s" for b in RATES)], plain)}
 """
 
 
-# ------------------------------------------------------------------------------------------------ losses on the air
+# ------------------------------------------------------------------------------------------------ wireless losses
 
 
 def goodput(protocol: str, loss: float, seed: int) -> tuple[float, int]:
@@ -179,7 +181,7 @@ def goodput(protocol: str, loss: float, seed: int) -> tuple[float, int]:
 
 
 def wlte() -> str:
-    """Return what losses on the air cost."""
+    """Return the section on wireless losses."""
     losses = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
     rows = []
     for protocol in ("newreno", "vcp", "vcp-bise", "vcp-bise-wlte", "vcp-bise/sack"):
@@ -189,10 +191,10 @@ def wlte() -> str:
             cells.append(f"{fmean(g for g, _ in done):.1f} ({fmean(t for _, t in done):.1f})")
         rows.append(cells)
     return f"""\
-**WLTE: a loss on the air costs what it loses.** The same path at 100 Mbit/s (figure 7): goodput in Mbit/s in
-the first 30 s, and in brackets timeouts a run, means of 20 seeds. `vcp` has its own interval of 0.2 s. WLTE gains
-little where there is hardly a loss and most at 1e-5 and 1e-4; at 1e-3 several packets are lost in a round trip, and
-NewReno repairs one.
+**WLTE: a wireless loss costs only the lost packet.** The same path at 100 Mbit/s (figure 7). Cells are the goodput in
+Mbit/s in the first 30 s, and in brackets the timeouts per run, means of 20 seeds. `vcp` uses its default interval of
+0.2 s. WLTE gains little where losses are rare, and most at 1e-5 and 1e-4. At 1e-3 several packets are lost in a round
+trip, of which NewReno repairs one.
 
 {table(["", *(f"loss {loss:g}" for loss in losses)], rows)}
 """
@@ -227,7 +229,7 @@ def queues(queue: str, protocol: str) -> list[object]:
 
 
 def xtcp() -> str:
-    """Return what XTCP does over queues that lose packets, and on air that does."""
+    """Return the sections on XTCP over queues that drop packets and over lossy links."""
     pairs = [(q, p) for q in ("droptail", "red") for p in ("xtcp", "sack")]
     one = table(
         ["flows", "queue", "utilisation", "Jain", "queue mean", "drops", "timeouts"], in_parallel(queues, pairs)
@@ -238,23 +240,23 @@ def xtcp() -> str:
         ("LR-XTCP", False), ("LR-XTCP_PA", False), ("LR-LMXTCP", False), ("LR-LMXTCP_TCPfriend", False),
         ("LR-LMXCP", True),
     ):  # fmt: skip
-        cells: list[object] = [protocol + ("" if duplicates else ", duplicates do not count")]
+        cells: list[object] = [protocol + ("" if duplicates else ", duplicates ignored")]
         for loss in ("0%", "1%", "5%", "10%"):
             runs = [(partial(fairness, protocol, loss, duplicates=duplicates, seed=seed),) for seed in range(1, 11)]
             cells.append(mean_of(in_parallel(lambda run: run(), runs)))
         rows.append(cells)
     return f"""\
-**XTCP: TCP where queues lose packets.** Ten flows, three links of 5 Mbit/s and 20 ms, buffer of 50 packets, as in
-paper D section 6; second 20 to 200. Expected: utilisation >= 0.95 and Jain index >= 0.9 over either queue. (TCP over
-drop-tail: packets of one length on links of one rate keep step, and the same flows meet the full queue again and
-again.)
+**XTCP: TCP's behaviour where queues drop packets.** Ten flows, three links of 5 Mbit/s and 20 ms, buffer of 50
+packets, as in paper D section 6; 20 to 200 s. Expected: utilisation >= 0.95 and Jain index >= 0.9 over either queue.
+TCP over drop-tail has phase effects: packets of one length on links of one rate synchronise, and the same flows find
+the queue full again and again.
 
 {one}
 
-**XTCP: nothing where the air does.** Paper D, figure 8: half of the flows cross a lossy link; their share of the
-bottleneck over that of the loss-free ones, mean and range of ten seeds. The paper's text has LR-LMXTCP do as well as
-LR-LMXCP, and the TCP-friendly one better still: the first nearly holds if duplicates grow the window (its section 3.2),
-the second if they do not (section 4.4).
+**XTCP: no reaction to wireless losses.** Paper D, figure 8: half of the flows cross a lossy link. Cells are their
+share of the bottleneck divided by that of the loss-free flows, mean and range of ten seeds. According to the paper's
+text LR-LMXTCP achieves as much as LR-LMXCP, and the TCP-friendly variant more. The first statement nearly holds if
+duplicates increase the window (the paper's section 3.2), the second if they do not (section 4.4).
 
 {table(["", *(f"loss {loss}" for loss in ("0 %", "1 %", "5 %", "10 %"))], rows)}
 """

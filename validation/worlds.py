@@ -1,4 +1,4 @@
-"""Simulator against reality: six scenarios in both worlds, side by side, into docs/validation.md. Needs root.
+"""Compare simulator and Linux: run six scenarios in both and write the section of docs/validation.md. Needs root.
 
 python validation/worlds.py
 """
@@ -51,32 +51,32 @@ CASES = (
     {"protocol": "cubic", "loss": "0%", "delay": "18ms", "rate": "30Mbit/s", "count": 2},
 )
 PACED = ("true", "false")
-"""Whether hosts spread a window over a round trip, or send when acknowledgements come."""
+"""Whether hosts pace, or are ACK-clocked."""
 WARMUP = 10.0
 SEEDS = (2, 4)
-"""How many seeds at least; more, up to so many, until :data:`ENOUGH` is reached."""
+"""Minimum and maximum number of seeds; runs stop after the minimum once :data:`ENOUGH` is reached."""
 ENOUGH = 10.0
-"""Seconds, all seeds together, in which the machine ran undisturbed."""
+"""Required seconds without stops of the machine, summed over the seeds."""
 GOODPUT = 0.05
-"""Most difference of the sum of goodput."""
+"""Largest relative difference of the sum of goodput."""
 QUEUE = (0.25, 2.0)
-"""Most difference of the mean queue: relative, or packets."""
+"""Largest difference of the mean queue: relative, or in packets."""
 
 
 @dataclass
 class Measured:
-    """What one scenario showed: goodput (Mbit/s) and mean queue (packets), simulated and real; means over seeds."""
+    """Results of one scenario: goodput (Mbit/s) and mean queue (packets), simulated and real; means over seeds."""
 
     goodput: tuple[float, float]
     queue: tuple[float, float]
     undisturbed: float
-    """The mean queue while the machine ran."""
+    """The mean real queue without the times after stops of the machine."""
     seconds: float
-    """How long that was, all seeds together."""
+    """Seconds of these times, summed over the seeds."""
 
 
 def measure(case: dict[str, object]) -> Measured:
-    """Run both worlds, seed after seed, until the machine has been undisturbed for long enough."""
+    """Run simulator and lab, seed after seed, until the undisturbed time suffices."""
     goodput, queue, calm = [], [], []
     seconds = 0.0
     for seed in range(1, SEEDS[1] + 1):
@@ -105,14 +105,14 @@ def main() -> None:
     """Measure, and write the section."""
     load, processors = os.getloadavg()[2], os.cpu_count()
     lines = [
-        "The same file in the simulator and, by `explicated lab`, on real sockets, queues and clocks;",
-        f"{SEEDS[0]} to {SEEDS[1]} seeds of 25 s, of which 15 s are measured. Goodput is to agree within 5 %,",
-        "the mean queue within 25 % or 2 packets. A virtual machine loses its processors now and then for up to",
-        "some 10 ms. What was due meanwhile leaves in one burst, a queue that the scenario does not have, and hosts",
-        "that send whenever acknowledgements come repeat the burst every round trip; hosts that pace (`paced = true`,",
-        "in both worlds) do not. Threads that only wake up every millisecond note when the machine stood still, and",
-        "`undisturbed` is the mean queue without the half second after each stop of more than 1 ms, `s` how long that",
-        "was. The last column judges by it, the one before by all that was measured.",
+        "The same scenario runs in the simulator and, with `explicated lab`, on real sockets, queues and clocks: 2",
+        "to 4 seeds of 25 s, of which 15 s are measured. Expected: goodput within 5 %, mean queue within 25 % or 2",
+        "packets. A virtual machine occasionally loses its processors for up to some 10 ms. Packets that were due",
+        "then leave in one burst, which causes a queue that the scenario does not have. ACK-clocked hosts repeat",
+        "the burst every round trip; hosts that pace (`paced = true`, in both) do not. Threads that wake up every",
+        "millisecond record when the machine was stopped. *Undisturbed* is the mean queue without the half second",
+        "after each stop of more than 1 ms, *s* the remaining time. The last column judges the undisturbed queue,",
+        "the column before it the whole measurement.",
         f"Load average {load:.0f} on {processors} processors.",
         "",
         "| paced | protocol | loss | one way | rate | flows | Mbit/s: simulated | real | queue: simulated | real "

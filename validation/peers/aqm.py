@@ -50,12 +50,13 @@ def cases() -> dict[str, Case]:
 
 def fragment(table: str) -> str:
     """The section."""
-    return f"""100 Mbit/s, 10 flows, a buffer of one BDP (1000 packets of 1000 bytes), packets dropped, not marked;
-hosts of both simulators take up to {PACKET_TIME_S * 1e6:.0f} us for a packet, at random; 100 s after 60, mean and
-standard deviation over {len(SEEDS)} seeds. The first RED and the first REM are those of the XCP
-paper's comparison (thresholds at a third and two thirds of the buffer; T of ten packet times, target a third of the
-buffer), the last ones the classic constants and ns-2's defaults. Expected: at most
-{100 * seeds.POINTS:.0f} points of utilisation apart, and {100 * seeds.SHARE:.0f} % of the mean queue.
+    return f"""\
+100 Mbit/s, 10 flows, a buffer of one BDP (1000 packets of 1000 bytes); packets are dropped, not marked. Hosts of
+both simulators process a packet in a random time of at most {PACKET_TIME_S * 1e6:.0f} us. 60 to 160 s, mean and
+standard deviation over {len(SEEDS)} seeds. The first RED and the first REM have the settings of the XCP paper's
+comparison. RED's thresholds are there a third and two thirds of the buffer; REM's T is ten packet times, its target a
+third of the buffer. The last RED has the classic constants, the last REM ns-2's defaults. Expected differences: at
+most {100 * seeds.POINTS:.0f} points of utilisation, and {100 * seeds.SHARE:.0f} % of the mean queue.
 
 {table}
 

@@ -1,9 +1,9 @@
-"""Everything that is compared with ns-2 2.35 in one table, each figure judged by the bounds of `bounds.toml`.
+"""Compare with ns-2 2.35: all settings in one table, each figure judged by the bounds of `bounds.toml`.
 
     python3 validation/peers/compared.py [--markdown docs/validation.md] [--group NAME] [--smoke]
 
 Groups: steady XCP, TCP over drop-tail, RED and REM, small buffers, settings with timeouts, unequal round trips, and the
-three cases of paper I's figure 2. Nothing is left out of the table: a figure outside its bound is bold.
+three cases of paper I's figure 2. The table omits no figure; one outside its bound is bold.
 """
 
 from __future__ import annotations
@@ -240,15 +240,15 @@ def rows(groups: Mapping[str, Sequence[Judged]], limits: Mapping[str, Bound]) ->
 def fragment(groups: Mapping[str, Sequence[Judged]], limits: Mapping[str, Bound]) -> str:
     """The section."""
     allowed = [[bound.title, bound.words(), bound.reason] for bound in limits.values()]
-    return f"""Everything that is compared with ns-2 2.35. Cells read ns-2 / Explicate, means over the seeds after
-the warm-up; **bold** is outside its bound. The bounds stand in `validation/peers/bounds.toml`, written down
-before the runs:
+    return f"""\
+All settings that are compared with ns-2 2.35. Cells have ns-2 / Explicate, means over the seeds after the warm-up;
+**bold** is outside its bound. The bounds are in `validation/peers/bounds.toml`, which was written before the runs:
 
 {report.markdown_table([["figure", "may differ by", "because"], *allowed])}
 
-Neither side takes a processing time for a packet. ns-2 ends a timer's back-off with the first new acknowledgement
-(`ts_resetRTO_`), as Explicate does. Where buffers are small, and in figure 2, Explicate's XCP follows ns-2
-in two things: `{XCP_PARAMS}`, and `idle_rtt = "initial"` at routers ([why](#what-differed-from-ns-2-and-why)).
+Neither simulator uses processing times. ns-2 ends a timer's back-off with the first new acknowledgement
+(`ts_resetRTO_`), as Explicate does. With small buffers and in figure 2, Explicate's XCP uses two rules of ns-2:
+`{XCP_PARAMS}` at senders and `idle_rtt = "initial"` at routers ([why](#what-differed-from-ns-2-and-why)).
 
 {report.markdown_table(rows(groups, limits))}
 

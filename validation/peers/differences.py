@@ -1,10 +1,10 @@
-"""What differed from ns-2 2.35, and why: experiments that change one thing, on either side.
+"""Differences from ns-2 2.35 and their causes: experiments with one change in one of the simulators.
 
     python3 validation/peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
 
 Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `small` (XCP over buffers that its start
 overflows), `lossy` (SACK and NewReno over a wire that loses packets), `radios` (802.11 chains). The first takes a
-quarter of an hour. `lossy.tcl` and `radios.tcl` are the halves of ns-2.
+quarter of an hour. `lossy.tcl` and `radios.tcl` are the scripts for ns-2.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from simulators import PROCESSING, Case, Explicate, Ns2, PeerError, dropped, exp
 
 HERE = Path(__file__).parent
 PACKET_TIME_S = 1000 * 8 / 45e6
-"""Of the bottleneck on which round trips are unequal; the longest processing time there."""
+"""Transmission time of a packet at the bottleneck of part `unequal`: its longest processing time."""
 
 Figures = tuple[float, float, float]
-"""Jain's index, mean queue, drops of a dumbbell; or Mbit/s, timeouts, packets sent again of one flow."""
+"""Jain's index, mean queue, drops of a dumbbell; or Mbit/s, timeouts, retransmissions of one flow."""
 
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """A dumbbell, and more options of ns-2's script."""
+    """A dumbbell, and additional options of ns-2's script."""
 
     case: Case
     options: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Flow:
     params: str = ""
 
     def ns2(self, command: str, seed: int) -> Figures:
-        """Mbit/s with headers, timeouts, packets sent again."""
+        """Mbit/s with headers, timeouts, retransmissions."""
         pairs = [text for key, value in self.options.items() for text in (f"-{key}", f"{value}")]
         done = subprocess.run(
             [command, str(HERE / self.script), *pairs, "-seed", f"{seed}"], capture_output=True, text=True, check=False
@@ -110,8 +110,8 @@ params = {{ {params} }}
 
     def chain(self, seed: int) -> str:
         """The scenario that `radios.tcl` mirrors."""
-        stations, told, loss = (
-            self.options.get(key, other) for key, other in (("stations", 2), ("told", 54), ("loss", 0))
+        stations, capacity, loss = (
+            self.options.get(key, other) for key, other in (("stations", 2), ("capacity", 54), ("loss", 0))
         )
         lossy = "".join(
             f'[[link]]\nname = "n{a}->n{b}"\nchannel = [{{ kind = "random_loss", rate = {loss}, place = "kernel" }}]\n'
@@ -127,7 +127,7 @@ control_rate = "24Mbit/s"
 rts_threshold = "0B"
 cca_time = "0us"
 capture = "ns2"
-capacity = "{told}Mbit/s"
+capacity = "{capacity}Mbit/s"
 queue = {{ limit = "100pkt" }}
 layout = {{ kind = "chain", stations = {stations}, spacing = "200m" }}
 {lossy if loss else ""}{self.group("n1", f"n{stations}")}"""
@@ -213,7 +213,7 @@ def radios() -> dict[str, tuple[Setting, int]]:
         made[f"{name}, ns-2's pipe in both"] = Flow("radios.tcl", options, params=PIPE), 6
     for stations, window in ((2, 200), (3, 200), (4, 200), (2, 1000), (4, 1000)):
         options = {"agent": "Reno/XCP", "stations": stations, "window": window}
-        name = f"XCP told 54 Mbit/s, {stations} stations, window {window}"
+        name = f"XCP, capacity 54 Mbit/s, {stations} stations, window {window}"
         made[name] = Flow("radios.tcl", options, "xcp/reno"), 6
         made[f"{name}, no feedback of duplicates in both"] = Flow("radios.tcl", options, "xcp/reno", DROPS), 6
         kept = {**options, "timestamps": "false", "reset": "false"}
@@ -222,7 +222,7 @@ def radios() -> dict[str, tuple[Setting, int]]:
 
 
 DUMBBELL_HEADS = ("Jain's index", "mean queue, packets", "drops")
-FLOW_HEADS = ("Mbit/s", "timeouts", "packets sent again")
+FLOW_HEADS = ("Mbit/s", "timeouts", "retransmissions")
 PARTS: Mapping[str, Part] = {
     "unequal": Part(DUMBBELL_HEADS, (3, 0, 0), unequal()),
     "red": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 2, 1), red()),

@@ -2,8 +2,8 @@
 
     python3 validation/peers/droptail.py [--markdown docs/validation.md]
 
-Random are the times at which the flows start, uniform over a second, and what a host takes for a packet, at most a
-packet's time at the bottleneck.
+Two times are random: the start of a flow, uniform over a second, and the processing time of a packet at a host, at
+most the transmission time of a packet at the bottleneck.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from simulators import Case
 
 SEEDS = range(1, 9)
 PACKET_TIME_S = 80e-6
-"""Of 1000 bytes at 100 Mbit/s."""
+"""Transmission time of 1000 bytes at 100 Mbit/s."""
 CASES = {
     name: Case(system, 100, 80, 10, starts="random", processing_s=PACKET_TIME_S, duration_s=150.0, warmup_s=50.0)
     for system, name in (("newreno", "NewReno"), ("sack", "SACK"))
@@ -25,10 +25,11 @@ CASES = {
 
 def fragment(table: str) -> str:
     """The section."""
-    return f"""100 Mbit/s, 80 ms, 10 flows of 1000-byte packets that start at random within a second, drop-tail
-with a buffer of one BDP (1000 packets); hosts of both simulators take up to {PACKET_TIME_S * 1e6:.0f} us for a packet,
-at random; 50 to 150 s, mean and standard deviation over {len(SEEDS)} seeds. Expected: at
-most {100 * seeds.POINTS:.0f} points of utilisation and {100 * seeds.SHARE:.0f} % of the mean queue apart.
+    return f"""\
+100 Mbit/s, 80 ms, drop-tail with a buffer of one BDP (1000 packets). Ten flows of 1000-byte packets start at random
+within a second. Hosts of both simulators process a packet in a random time of at most {PACKET_TIME_S * 1e6:.0f} us.
+50 to 150 s, mean and standard deviation over {len(SEEDS)} seeds. Expected differences: at most
+{100 * seeds.POINTS:.0f} points of utilisation, and {100 * seeds.SHARE:.0f} % of the mean queue.
 
 {table}
 

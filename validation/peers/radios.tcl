@@ -1,11 +1,11 @@
-# One flow along a chain of 802.11 radios, 200 m apart, in ns-2 2.35: XCP that is told a rate, or TCP SACK with losses.
+# One flow along a chain of 802.11 radios, 200 m apart, in ns-2 2.35: XCP with a configured capacity, or TCP SACK with losses.
 #
-#     ns radios.tcl -stations 2 -agent Reno/XCP -told 54 -window 200 -seed 1
+#     ns radios.tcl -stations 2 -agent Reno/XCP -capacity 54 -window 200 -seed 1
 #
 # Prints "result": Mbit/s of packets with their headers, timeouts, packets sent again. As validation/chain.tcl: 802.11a's
 # slots, gaps, windows and retry limits, RTS and CTS for every frame, DSDV, which has 200 s to find routes. Packets have
 # 1500 bytes and 8 of LLC; their headers are in it, so that an XCP sender counts feedback in what the router counts.
-array set opt {-agent Sack1 -stations 2 -told 54 -window 200 -queue 100 -loss 0 -reset true -timestamps true -seed 1 -duration 60}
+array set opt {-agent Sack1 -stations 2 -capacity 54 -window 200 -queue 100 -loss 0 -reset true -timestamps true -seed 1 -duration 60}
 set known [array size opt]
 array set opt $argv
 if {[array size opt] != $known} { puts stderr "unknown option in: $argv"; exit 2 }
@@ -49,7 +49,7 @@ for {set i 0} {$i < $opt(-stations)} {incr i} {
     $node($i) set Z_ 0
     set queue [$node($i) set ifq_(0)]
     if {$xcp} {
-        $queue set-link-capacity [expr {$opt(-told) * 1e6}]
+        $queue set-link-capacity [expr {$opt(-capacity) * 1e6}]
         $queue queue-limit $opt(-queue)
     }
     if {$opt(-loss) > 0} { ;# in the kernel: between the link layer and its queue

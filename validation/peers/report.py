@@ -126,7 +126,7 @@ def cost_rows(prices: Mapping[Case, Prices], footings: Mapping[str, Footing], ou
 
 
 def validation_fragment(results: Mapping[Case, Outcomes], names: Sequence[str]) -> str:
-    parts = [f"Cells read {' / '.join(names)}; queues in packets, the one in service excluded."]
+    parts = [f"Cells have {' / '.join(names)}; queues in packets, without the packet in service."]
     for system, title in SYSTEMS.items():
         rows = system_rows(results, system, names)
         if len(rows) > 1:
