@@ -31,7 +31,7 @@ SOURCES = (
 """Sources whose comments and messages are checked for phrases too."""
 UNCHECKED = (
     "docs/linux.md",
-    "docs/reproduction.md",
+    "docs/reproduction.md",  # quotes texts that are frozen with the judges
     "crates/explicate-core/src/guard",
     "crates/explicate-net/src/gateway",
 )

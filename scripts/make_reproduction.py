@@ -1,6 +1,6 @@
-"""Make docs/reproduction.md from what `explicate reproduce all --controls --enlarge -o DIR` leaves in DIR.
+"""Make docs/reproduction.md from the results of `explicate reproduce all --controls --enlarge -o DIR`.
 
-That is DIR/verdicts.json and DIR/controls.json; the multiverse stands in tests/multiverse.json. Verdicts and controls
+It reads DIR/verdicts.json, DIR/controls.json and, for the multiverse, tests/multiverse.json. Verdicts and controls
 are also recorded in tests/papers.json; a test checks that those of `--quick` and of `all` agree. Verdicts of enlarged
 experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement.
 """
@@ -37,8 +37,8 @@ those that are not "holds".
 
 A criterion was written down for each claim before its experiment was run. It is judged on the mean over seeds, an
 ordering also on 80 % of them, and on two disjoint blocks of seeds. Judges, plans, controls and choices were frozen
-before these runs; changes since then are listed below. Where the 95 % interval of a mean that decides contains its
-bound and both blocks agree, {open}.
+before these runs; changes since then are listed below. If both blocks agree, but the 95 % interval of a decisive mean
+contains its bound, {open}.
 """
 CAUSES = {
     "paper": "the paper",
@@ -104,8 +104,9 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
     yield (
         f"\nThe papers leave out settings that results depend on: {len(known)} choices were made, each once for all of "
         f"a paper's figures, with {number} alternatives. While this reproduction was built, alternatives were also "
-        "compared by how many claims hold with them; the reason beside a choice says so where that decided. So the "
-        "count above is not a blind test of the papers, and the tables of alternatives say what other choices bring."
+        "compared by how many claims hold with them; the reason beside a choice says so where this determined it. "
+        "Therefore the count above is not a blind test of the papers. The tables of alternatives show the effect of "
+        "other choices."
     )
 
 
@@ -142,20 +143,20 @@ def top(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterat
     yield "\n## Changes since the freeze\n"
     if changes:
         body = [[one.id, one.reason, one.before or "–", one.after or "not run yet"] for one in changes]
-        yield from table(["what", "why", "verdict before", "after"], body)
+        yield from table(["change of", "reason", "verdict before", "after"], body)
     else:
         yield "None."
     yield ""
 
 
 def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
-    """Yield what there is to say of one paper."""
+    """Yield the section of one paper."""
     about = PAPERS[letter]
     yield f"## {letter}: {about.authors}, “{about.title}”\n"
     known = choices(about)
     if known:
         yield from table(
-            ["not given", "parameter", "used", "or", "why"],
+            ["choice", "parameter that the paper leaves out", "used", "alternatives", "reason"],
             [[key, one.name, one.used, ", ".join(one.others), one.why] for key, one in known.items()],
         )
         yield ""
@@ -168,7 +169,7 @@ def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Unive
 
 
 def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the multiverse of a paper: what holds with each alternative, and paper I's law claim by claim."""
+    """Yield the multiverse of a paper: what holds with each alternative, and paper I's results by claim."""
     lines = list(multiverse.lines(entry))
     if not lines:
         return
@@ -180,7 +181,7 @@ def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
             f"least {found.least}, at most {found.most}.\n"
         )
     body = [[line.name, line.held if line.whole else "–", line.flips] for line in lines]
-    yield from table(["choice", "hold", "what differs"], body)
+    yield from table(["choice", "claims that hold", "differences"], body)
     yield ""
     law = choices(PAPERS[letter]).get(multiverse.LAW)
     if law:
@@ -191,7 +192,7 @@ def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def controlled(rows: Sequence[Row], controls: Controls) -> Iterator[str]:
-    """Yield the controls of a paper's claims and what they did."""
+    """Yield the controls of a paper's claims and their outcomes."""
     body = []
     for name in dict.fromkeys(row["experiment"] for row in rows):
         for control, entry in controls.get(name, {}).get("controls", {}).items():
@@ -202,12 +203,12 @@ def controlled(rows: Sequence[Row], controls: Controls) -> Iterator[str]:
             body.append([name, control, entry["kind"], entry["why"], said])
     if body:
         yield "### Controls: changes under which claims must fail\n"
-        yield from table(["experiment", "control", "kind", "why", "what happened"], body)
+        yield from table(["experiment", "control", "kind", "reason", "outcome"], body)
         yield ""
 
 
 def claim(row: Row, said: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why a claim does not hold: what was measured on each block, what was tried, the likely cause."""
+    """Yield the reason why a claim does not hold: measurements of each block, settings tried, likely cause."""
     yield f"**{row['predicate']}** {row['verdict']}: {row['statement']}.\n"
     if row["instead"]:
         yield from table(["criterion", "judged instead, because"], [[row["criterion"], row["instead"]]])

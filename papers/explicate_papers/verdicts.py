@@ -28,12 +28,12 @@ class Word(StrEnum):
 
 
 MEANING = {
-    Word.HOLDS: "the criterion, as it is written, is met on both blocks of seeds",
+    Word.HOLDS: "the criterion is met as written on both blocks of seeds",
     Word.DEPENDS: "it is met on one block of seeds and not on the other",
     Word.FAILS: "it is met on neither block",
-    Word.UNDECIDED: "both blocks agree, but the 95 % interval of a mean that decides contains its bound",
-    Word.CANNOT_FAIL: "it is met, but no change of the experiment that should break it makes it fail",
-    Word.NOT_JUDGED: "there is no verdict on the criterion as it is written; a note says why",
+    Word.UNDECIDED: "both blocks agree, but the 95 % interval of a decisive mean contains its bound",
+    Word.CANNOT_FAIL: "it is met, but under no control, a change that should break it, does it fail",
+    Word.NOT_JUDGED: "there is no verdict on the criterion as written; a note gives the reason",
 }
 """What each class means, for the pages."""
 
