@@ -33,6 +33,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "run": ("name", "seed", "version", "scenario"),
 }
 """Columns that identify a table; the axes and ``run`` precede them."""
+DESCRIPTION = "run.json"
 FORMAT = 1
 """Version of the layout of a result directory, in ``run.json``; it changes when older readers could not read it."""
 
@@ -198,7 +199,7 @@ class Results:
             "scenario": self.scenario,
             "sha256": {name: _digest(folder / f"{name}.parquet") for name in TABLES},
         }
-        write_json(folder / "run.json", about)
+        write_json(folder / DESCRIPTION, about)
         if self.timing is not None:
             write_json(folder / "timing.json", self.timing)
         if self.trace:
@@ -208,14 +209,12 @@ class Results:
     def load(cls, directory: str | Path) -> Results:
         """Read what `write` wrote; raise FileNotFoundError or ValueError, naming the file, if it is not that."""
         folder = Path(directory)
-        about_path = folder / "run.json"
-        if not about_path.is_file():
-            raise FileNotFoundError(
-                f"{folder}: no results here (run.json is missing); make some with `explicate run -o`"
+        about = described(folder)
+        if about["format"] != FORMAT:
+            raise ValueError(
+                f"{folder / DESCRIPTION}: results of another version of explicate (format {about['format']}, not "
+                f"{FORMAT}); run it again"
             )
-        about = _read(about_path, lambda path: json.loads(path.read_text(encoding="utf-8")))
-        if not isinstance(about, dict) or about.get("format") != FORMAT or not {"axes", "warnings"} <= set(about):
-            raise ValueError(f"{about_path}: not results of this version of explicate (format {FORMAT}); run it again")
         tables = {name: _table(folder, name, about["axes"]) for name in TABLES}
         for name, digest in about.get("sha256", {}).items():
             if name in TABLES and _digest(folder / f"{name}.parquet") != digest:
@@ -234,14 +233,29 @@ class Results:
         )
 
 
+def described(folder: Path) -> dict[str, Any]:
+    """Return what ``run.json`` says of the results in `folder`, of any format.
+
+    Raise FileNotFoundError if there is none, ValueError if it describes no results.
+    """
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder}: no results here (run.json is missing); make some with `explicate run -o`")
+    about = _read(path, lambda path: json.loads(path.read_text(encoding="utf-8")))
+    wanted = {"format": int, "name": str, "axes": list, "warnings": list}
+    if not isinstance(about, dict) or not all(isinstance(about.get(key), kind) for key, kind in wanted.items()):
+        raise ValueError(f"{path}: does not describe results of explicate")
+    return about
+
+
 UNFINISHED = ".unfinished"
 """The folder, inside that of the results, in which files are written before they replace older ones."""
 
 OTHERS = (
     *(f"{name}.{end}" for name in (*TABLES, "measures", "intervals") for end in ("parquet", "csv")),
-    *("run.json", "timing.json", "trace.txt", "failures.json", "failures", "report.html"),
+    *(DESCRIPTION, "timing.json", "trace.txt", "report.html"),
 )
-"""All files that commands write about results; those that new results lack belong to older ones."""
+"""All files that commands write about results, but for failed runs; those that new results lack are removed."""
 
 
 @contextmanager
@@ -256,16 +270,25 @@ def replacing(folder: Path) -> Iterator[Path]:
         _synced(fresh)
         made = {path.name for path in fresh.iterdir()}
         for name in OTHERS:
-            if name not in made or name == "failures":
+            if name not in made:
                 _remove(folder / name)
-        for name in sorted(made, key=lambda name: name == "run.json"):  # last, because it has the tables' digests
+        remove_failures(folder)
+        for name in sorted(made, key=lambda name: name == DESCRIPTION):  # last, because it has the tables' digests
             (fresh / name).replace(folder / name)
     except OSError as error:
         text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        kept = "; the results that were there are unchanged" if (folder / "run.json").exists() else ""
+        kept = "; the results that were there are unchanged" if (folder / DESCRIPTION).exists() else ""
         raise OSError(text.replace(f"{UNFINISHED}{os.sep}", "") + kept) from error
     finally:
         _remove(fresh)
+
+
+def remove_failures(folder: Path) -> None:
+    """Remove ``failures.json`` from `folder`, and the folder ``failures`` that it lists."""
+    index = folder / "failures.json"
+    if index.exists():
+        _remove(folder / "failures")
+        _remove(index)
 
 
 def _remove(path: Path) -> None:

@@ -33,6 +33,7 @@ def execute(args: argparse.Namespace) -> None:
     """Simulate once per protocol."""
     delivery.check_outputs(args)
     source = delivery.source(args.scenario)
+    delivery.check_older(args, source.sketch(args.set, fluid=args.fluid)["name"], delivery.COMPARISON)
     from explicate import lab
     from explicate.progress import ProgressLine
 

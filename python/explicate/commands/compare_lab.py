@@ -23,6 +23,7 @@ def execute(args: argparse.Namespace) -> None:
     """Simulate, and run the same scenario on real sockets."""
     delivery.check_outputs(args)
     source = delivery.source(args.scenario)
+    delivery.check_older(args, source.check(args.set)["name"], delivery.LABORATORY)
     from explicate import worlds
 
     overrides = [

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from explicate.results import Results
 
 
+RUN, COMPARISON, LABORATORY, SWEEP = "run", "comparison", "comparison with a laboratory", "sweep"
+"""Kinds of results."""
+
+
 def source(name: str) -> Source:
     """Read a scenario file, or standard input for ``-``."""
     console.detail(f"reading {name}")
@@ -44,6 +48,38 @@ def check_outputs(args: argparse.Namespace) -> None:
     place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
         raise BadInputError(f"{args.out}: {place} is not writable; choose another directory for -o")
+
+
+def check_older(args: argparse.Namespace, name: str, kind: str) -> None:
+    """Raise BadInputError if `-o` has files that a `kind` of scenario `name` must not replace.
+
+    Results of the same name and kind are replaced, others with ``--force``, and files that are no results never.
+    """
+    if not args.out:
+        return
+    from explicate.results import OTHERS, described
+
+    other = "choose another directory for -o"
+    try:
+        about = described(Path(args.out))
+    except FileNotFoundError as error:
+        taken = [file for file in OTHERS if Path(args.out, file).exists()]
+        if not taken:
+            return
+        raise BadInputError(f"{args.out}: has {taken[0]}, but no results (run.json is missing); {other}") from error
+    except (OSError, ValueError) as error:
+        raise BadInputError(f"{str(error).removesuffix('; run again')}; {other}") from error
+    older = _kind(about["axes"])
+    if not args.force and (about["name"], older) != (name, kind):
+        raise BadInputError(f"{args.out}: has a {older} of `{about['name']}`; {other}, or replace it with --force")
+
+
+def _kind(axes: list[str]) -> str:
+    from explicate.lab import VARIANT
+    from explicate.worlds import WORLD
+
+    kinds = {(): RUN, (VARIANT,): COMPARISON, (WORLD,): LABORATORY}
+    return kinds.get(tuple(axes), SWEEP)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ PROTOCOLS = ("xcp", "newreno", "cubic")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     options.output(parser, "directory (default: %(default)s)", default="explicate-demo")
+    options.force(parser)
     parser.set_defaults(csv=False, json=False)
 
 
@@ -30,6 +31,7 @@ def execute(args: argparse.Namespace) -> None:
     from explicate.report import write_report
 
     folder = Path(args.out)
+    delivery.check_older(args, SCENARIO, delivery.COMPARISON)
     source = Source(examples.text(SCENARIO), f"{SCENARIO}.toml", ".")
     console.note(f"{SCENARIO}: five flows over 200 Mbit/s and a round trip of 200 ms, by {', '.join(PROTOCOLS)}")
     with delivery.keeping("nothing was written"), ProgressLine(sys.stderr, "comparing") as progress:

@@ -16,6 +16,7 @@ def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     parser.add_argument("--runs", type=values.runs, help="number of runs, with consecutive seeds")
     parser.add_argument("--jobs", type=values.positive, default=None, help=jobs)
     output(parser, "write the tables (Parquet) and run.json here")
+    force(parser)
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON")
     load(parser)
@@ -24,6 +25,11 @@ def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
 def output(parser: argparse.ArgumentParser, meaning: str, *, metavar: str = "DIR", default: str | None = None) -> None:
     """Declare ``--output``."""
     parser.add_argument("-o", "--output", dest="out", metavar=metavar, default=default, help=meaning)
+
+
+def force(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--force``."""
+    parser.add_argument("--force", action="store_true", help="replace results of another scenario in DIR")
 
 
 def load(parser: argparse.ArgumentParser) -> None:

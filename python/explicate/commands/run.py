@@ -38,9 +38,10 @@ def execute(args: argparse.Namespace) -> None:
     delivery.check_outputs(args)
     _check(args)
     source = delivery.source(args.scenario)
-    axes = [] if args.fluid else source.check(args.set)["sweep"]
-    if axes:
-        keys = ", ".join(key for key, _ in axes)
+    checked = source.check(args.set, fluid=args.fluid)
+    delivery.check_older(args, checked["name"], delivery.RUN)
+    if checked["sweep"] and not args.fluid:
+        keys = ", ".join(key for key, _ in checked["sweep"])
         console.note(f"note: [sweep] ({keys}) is ignored; `explicate sweep {args.scenario}` runs it")
     from explicate import display, lab
     from explicate.progress import ProgressLine

@@ -67,6 +67,7 @@ def execute(args: argparse.Namespace) -> int:
     from explicate.sweeps.table import AllFailedError, write_failures
 
     plan = _plan(args)
+    delivery.check_older(args, plan.name(), delivery.SWEEP)
     store = Store(Path(args.out) / "runs" if args.out else None)
     try:
         with (

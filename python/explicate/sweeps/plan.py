@@ -52,6 +52,10 @@ class Plan:
             units += self._units(point, overrides, files)
         return units
 
+    def name(self) -> str:
+        """Return the scenario's name; raise ScenarioError if it cannot be used."""
+        return str(self._sketch()["name"])
+
     def wanted(self) -> tuple[str, ...]:
         """Return the measures, as they are written."""
         return self.measures or measures.DEFAULT

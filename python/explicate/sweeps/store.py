@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -20,6 +21,8 @@ from explicate.results import TABLES, Results, write_parquet
 INTERVAL_S = 2.0
 """Writing and reading a file takes some milliseconds: at this interval, a few thousandths of the time."""
 MOST_BYTES = 64 << 20
+NAME = re.compile(r"[0-9a-f]{64}")
+"""Names of the files; others in the folder are somebody else's."""
 LEFT_BEHIND_S = 3600.0
 """Age after which scratch files are considered abandoned."""
 
@@ -101,4 +104,5 @@ class Store:
         )
 
     def _parts(self) -> list[Path]:
-        return [] if self._folder is None else sorted(self._folder.glob("*.parquet"))
+        found = [] if self._folder is None else self._folder.glob("*.parquet")
+        return sorted(path for path in found if NAME.fullmatch(path.stem))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from explicate import engine
-from explicate.results import TABLES, Results, write_json, write_table, write_text
+from explicate.results import TABLES, Results, remove_failures, write_json, write_table, write_text
 from explicate.sweeps import measures
 from explicate.sweeps.design import numbers
 from explicate.sweeps.measures import Measure
@@ -81,18 +80,16 @@ class SweepResults(Results):
 
 def write_failures(folder: Path, failures: Sequence[Failure]) -> None:
     """Write each failed run's scenario into ``failures/``, and ``failures.json`` that lists them; nothing if none."""
-    scenarios, index = folder / "failures", folder / "failures.json"
-    shutil.rmtree(scenarios, ignore_errors=True)
-    index.unlink(missing_ok=True)
+    remove_failures(folder)
     if not failures:
         return
-    scenarios.mkdir(parents=True)
+    (folder / "failures").mkdir(parents=True, exist_ok=True)
     listed = []
     for number, failure in enumerate(failures):
         name = f"failures/{number}.toml"
         write_text(folder / name, failure.scenario)
         listed.append({"point": failure.point, "seed": failure.seed, "error": failure.error, "scenario": name})
-    write_json(index, json.loads(json.dumps(listed, default=str)))
+    write_json(folder / "failures.json", json.loads(json.dumps(listed, default=str)))
 
 
 def assemble(
