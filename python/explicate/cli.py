@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from explicate import commands, console
+from explicate import commands, console, suggestions
 from explicate.errors import BadInputError
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
@@ -55,9 +54,9 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, words: Sequence[str]) -> str:
         options = [word.partition("=")[0] for word in words if word.startswith("-")]
-        near = [difflib.get_close_matches(option, list(self._option_string_actions), 1) for option in options]
-        found = [names[0] for names in near if names]
-        return f"; did you mean {found[0]}?" if found else ""
+        near = [suggestions.option(option, self._option_string_actions) for option in options]
+        found = next((name for name in near if name), None)
+        return f"; did you mean {found}?" if found else ""
 
 
 def command_parser(name: str) -> Parser:
@@ -128,8 +127,8 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         return parser.parse_args(argv)  # --help, --version, or an error
     name = argv[at]
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"the commands are: {', '.join(commands.SUMMARIES)}"
+        near = suggestions.command(name, known)
+        hint = f"did you mean `{near}`?" if near else f"the commands are: {', '.join(commands.SUMMARIES)}"
         parser.error(f"invalid choice: there is no command {name!r}; {hint}")
     before = parser.parse_args([*argv[:at], "columns"]) if at else argparse.Namespace()
     namespace = argparse.Namespace(**{**vars(before), "verb": commands.OLD_NAMES.get(name, name)})

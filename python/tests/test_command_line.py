@@ -23,7 +23,7 @@ import pytest
 from conftest import Command, child_environment
 
 import explicate
-from explicate import cli, commands, console, engine, examples, text
+from explicate import cli, commands, console, engine, examples, suggestions, text
 from explicate.cli import build_parser, main
 from explicate.errors import StoppedError
 
@@ -111,6 +111,18 @@ def test_every_command_has_its_parts() -> None:
         (["rnu"], "did you mean `run`?"),
         (["fly", "away"], "the commands are: run, compare"),
         (["run", "x.toml", "--sed", "3"], "did you mean --seed?"),
+        (["sweep", "x.toml", "--seeds", "4"], "did you mean --runs?"),
+        (["run", "x.toml", "--repetitions=4"], "did you mean --runs?"),
+        (["run", "x.toml", "-n", "4"], "did you mean --runs?"),
+        (["run", "x.toml", "--out", "o"], "did you mean --output?"),
+        (["report", "out", "--out_dir", "o"], "did you mean --output?"),
+        (["compare", "x.toml", "--protocols", "a,b", "--proto", "xcp"], "did you mean --protocols?"),
+        (["run", "x.toml", "--protocol", "xcp"], "did you mean --set flows.0.protocol=NAME?"),
+        (["run", "x.toml", "--duration", "3"], "did you mean --set duration=20s?"),
+        (["bench", "--duraton", "3"], "did you mean --duration?"),
+        (["columns", "--seeds", "3"], "unrecognized arguments: --seeds 3\n"),
+        (["simulate", "x.toml"], "did you mean `run`?"),
+        (["version"], "did you mean `--version`?"),
         (["compare", "x.toml", "--protocol", "xcp"], "required: --protocols"),
         (["protocols", "xpc"], "did you mean `xcp`?"),
         (["new", "dumbell"], "no template or example is called `dumbell`; did you mean `dumbbell`?"),
@@ -124,6 +136,18 @@ def test_suggestions(arguments: list[str], message: str, capsys: Capture) -> Non
     assert message in streams.err
     assert streams.err.startswith("explicate: ")
     assert streams.out == ""
+
+
+def test_suggested_words_lead_to_one_name_that_exists() -> None:
+    verbs = next(action for action in build_parser()._actions if action.dest == "verb")
+    assert isinstance(verbs.choices, dict)
+    options = {option for parser in verbs.choices.values() for option in parser._option_string_actions}
+    assert {name.split()[0] for name in (*suggestions.OPTIONS, *suggestions.KEYS)} <= options
+    assert set(suggestions.COMMANDS) <= {*commands.SUMMARIES, *build_parser()._option_string_actions}
+    for table in (suggestions.OPTIONS, suggestions.KEYS, suggestions.COMMANDS):
+        words = [word for several in table.values() for word in several]
+        assert len(words) == len(set(words))
+    assert not {word for several in suggestions.COMMANDS.values() for word in several} & set(commands.SUMMARIES)
 
 
 @pytest.mark.parametrize("runs", [1, 2])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from pathlib import Path
 
 from explicate import console, engine, examples
 from explicate.errors import BadInputError
+from explicate.suggestions import nearest
 
 EXAMPLES = (
     "explicate new --list",
@@ -30,8 +30,8 @@ def execute(args: argparse.Namespace) -> None:
     if args.kind is None:
         raise BadInputError("name a template or an example; `explicate new --list` lists them")
     known = [*engine.templates(), *examples.names()]
-    if args.kind not in known and (near := difflib.get_close_matches(args.kind, known, 1)):
-        raise BadInputError(f"no template or example is called `{args.kind}`; did you mean `{near[0]}`?")
+    if args.kind not in known and (near := nearest(args.kind, known)):
+        raise BadInputError(f"no template or example is called `{args.kind}`; did you mean `{near}`?")
     if args.kind in examples.names():
         content, companions = examples.text(args.kind), examples.companions(args.kind)
     else:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 
 from explicate import console, engine
 from explicate.commands import options
 from explicate.errors import BadInputError
+from explicate.suggestions import nearest
 
 EXAMPLES = ("explicate protocols", "explicate protocols xcp", "explicate protocols --json")
 
@@ -25,10 +25,10 @@ def execute(args: argparse.Namespace) -> None:
 
     entries = engine.registry()
     if args.name is not None:
-        near = difflib.get_close_matches(args.name, [entry["name"] for entry in entries], 1)
+        near = nearest(args.name, [entry["name"] for entry in entries])
         entries = [entry for entry in entries if entry["name"] == args.name]
         if not entries:
-            hint = f"did you mean `{near[0]}`?" if near else "`explicate protocols` lists all names"
+            hint = f"did you mean `{near}`?" if near else "`explicate protocols` lists all names"
             raise BadInputError(f"unknown name {args.name!r}; {hint}")
     if args.json:
         console.print_json(entries)

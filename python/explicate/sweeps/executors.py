@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import multiprocessing
 import os
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from explicate.errors import BadInputError
+from explicate.suggestions import instead
 
 KINDS = ("threads", "processes", "loky", "dask:ADDRESS")
 TIMEOUT_S = 20
@@ -38,9 +38,8 @@ def opened(name: str, jobs: int | None) -> Iterator[Executor | None]:
         with _module("loky").ProcessPoolExecutor(count) as processes:
             yield processes
     else:
-        near = difflib.get_close_matches(kind, ["threads", "processes", "loky", "dask"], 1)
-        known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(KINDS)}"
-        raise BadInputError(f"no executor is called {name!r}; {known}")
+        hint = instead(kind, ["threads", "processes", "loky", "dask"], KINDS)
+        raise BadInputError(f"no executor is called {name!r}; {hint}")
 
 
 @contextmanager

@@ -6,7 +6,6 @@ or a link by name, a column of the table, and what is made of the rows (by defau
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ import polars as pl
 
 from explicate import engine
 from explicate.errors import BadInputError
+from explicate.suggestions import instead
 from explicate.summary import jain, spread, t_95, with_slowdown, without_nan
 from explicate.sweeps import weighted
 
@@ -88,8 +88,7 @@ class Measure:
 
 
 def _instead(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
-    near = difflib.get_close_matches(word, list(known), 1)
-    return f"`{word}` is not known; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}")
+    return f"`{word}` is not known; {instead(word, known)}"
 
 
 def spellings(name: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from explicate.engine import MOST_RUNS, Override, ScenarioError
 from explicate.errors import BadInputError
 from explicate.scenario import ScenarioLike
 from explicate.source import Source, overrides_of, value_text
+from explicate.suggestions import instead
 from explicate.sweeps import measures
 from explicate.sweeps.design import Design, Point, Range
 from explicate.sweeps.measures import Measure
@@ -149,11 +149,7 @@ class _SweepFile:
 
     def _known(self, key: str, value: Any) -> None:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1)
-            raise self._wrong(
-                key,
-                f"unknown key `{key}`; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(KEYS)}"),
-            )
+            raise self._wrong(key, f"unknown key `{key}`; {instead(key, KEYS)}")
         if not isinstance(value, KEYS[key]) or isinstance(value, bool):
             kinds = {str: "a text", dict: "a table", int: "a whole number", list: "a list of texts"}
             raise self._wrong(key, f"`{key}` is {kinds[KEYS[key]]}, not {value!r}")
