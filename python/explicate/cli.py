@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from explicate import commands, console, suggestions
 from explicate.errors import BadInputError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, to standard output unless they name a file."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -149,29 +153,37 @@ def _defect(error: BaseException) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with `argv` (by default the process's arguments) and return the exit status."""
     console.prepare()
+    status = _guarded(lambda: _parsed_and_performed(sys.argv[1:] if argv is None else argv))
+    return _guarded(_flushed) or status
+
+
+def _parsed_and_performed(argv: Sequence[str]) -> int:
     try:
-        args = parsed(sys.argv[1:] if argv is None else argv)
+        args = parsed(argv)
     except SystemExit as stop:  # the parser has printed the error
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     console.set_level(getattr(args, "level", console.NORMAL))
-    status = _guarded(args)
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return _pipe_closed()
-    return status
+    return _performed(args)
 
 
-def _guarded(args: argparse.Namespace) -> int:
+def _flushed() -> int:
+    """Write what is buffered of standard output; that it is a full disk may be known only now."""
+    sys.stdout.flush()
+    return OK
+
+
+def _guarded(action: Callable[[], int]) -> int:
+    """Return the exit status of `action`; its errors are reported in a sentence."""
     try:
-        return _performed(args)
+        return action()
     except BrokenPipeError:
-        return _pipe_closed()
+        _discard_output()
+        return PIPE_CLOSED
     except KeyboardInterrupt as stop:
         console.complain(f"interrupted; {stop}" if str(stop) else "interrupted")
         return INTERRUPTED
     except OSError as error:
-        console.complain(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error)
+        console.complain(_place(error))
         return BAD_INPUT
     except RuntimeError as error:
         console.complain(f"the run failed: {error}")
@@ -215,7 +227,14 @@ def _scenario_error() -> tuple[type[Exception], ...]:
     return () if engine is None else (engine.ScenarioError,)
 
 
-def _pipe_closed() -> int:
-    """Discard the interpreter's final flush: the reader of the output has closed the pipe."""
+def _place(error: OSError) -> object:
+    """Return the sentence for an error of a file, or of standard output if it names none."""
+    if error.errno in FULL and error.filename is None:
+        _discard_output()
+        return f"standard output: {error.strerror}"
+    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error
+
+
+def _discard_output() -> None:
+    """Discard what is buffered, which the interpreter would try to write at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return PIPE_CLOSED

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import shutil
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from explicate import text
@@ -43,12 +45,19 @@ def elapsed_s() -> float:
 
 
 def prepare() -> None:
-    """Replace characters that an encoding such as cp1252 lacks, so that none stops the output."""
+    """Replace characters that an encoding such as cp1252 lacks, and streams that are closed, so that all can print."""
     _State.began = time.monotonic()
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     codecs.register_error("explicate.plain", _replacement)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="explicate.plain")
+
+
+def _nowhere() -> TextIO:
+    """Return a stream that discards what is printed: Python has none where a file descriptor is closed."""
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _replacement(error: UnicodeError) -> tuple[str, int]:
