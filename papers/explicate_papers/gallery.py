@@ -19,8 +19,8 @@ from typing import Any
 from explicate import engine
 from explicate.charts import MOST_SERIES, Axes, Range, Series, line_chart, round_up, ticks
 from explicate.figures import legend
+from explicate.files import write_text
 from explicate.report import script, style
-from explicate.results import write_text
 from explicate.source import Source
 from explicate_papers import multiverse
 from explicate_papers.controls import KINDS

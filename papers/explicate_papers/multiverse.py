@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from explicate.files import write_text
 from explicate.identity import engine_digest
-from explicate.results import write_text
 from explicate_papers import freeze
 from explicate_papers.judge import Attempt
 from explicate_papers.plan import Choice, Reads, choices, studies

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from explicate.results import write_text
+from explicate.files import write_text
 from explicate_papers import freeze
 from explicate_papers.controls import Control
 from explicate_papers.judge import Attempt

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from explicate.source import value_text
 MOST_TRIALS = 100_000_000
 """Maximum number of packets per row: some minutes of computing with a code."""
 LINK = "r1->r2"
+GENERATED = re.compile(r"^curves:\d+:\d+: ")
+"""A place in the generated scenario, which no user has seen."""
 PATH = f"link.{LINK}.channel.0."
 """Path of the channel in the generated scenario."""
 
@@ -84,5 +87,6 @@ def _rows(
     try:
         rows = engine.curves(scenario(kind), overrides, LINK, lengths, acks=acks, trials=trials, seed=seed)
     except engine.ScenarioError as error:
-        raise engine.ScenarioError(str(error).replace(PATH, "")) from error
+        text = str(error).partition("\n")[0]  # below is an excerpt of the generated scenario
+        raise engine.ScenarioError(GENERATED.sub("", text).replace(PATH, "")) from error
     return [{"channel": row["channel"], **point, **row} for row in rows]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from explicate import engine
 from explicate.engine import MOST_RUNS, Override
+from explicate.files import adding
 from explicate.results import Results, stack
 from explicate.scenario import ScenarioLike
 from explicate.source import Source, overrides_of
@@ -92,16 +94,17 @@ def run_source(
     if fluid:
         output = engine.fluid(*where, seed=seed, runs=runs, progress=progress)
     else:
-        output = engine.run(
-            *where,
-            seed=seed,
-            runs=runs,
-            jobs=jobs,
-            trace=trace,
-            pcap=None if pcap is None else str(pcap),
-            progress=progress,
-            kind=kind,
-        )
+        with nullcontext() if pcap is None else adding(Path(pcap)) as captures:
+            output = engine.run(
+                *where,
+                seed=seed,
+                runs=runs,
+                jobs=jobs,
+                trace=trace,
+                pcap=None if captures is None else str(captures),
+                progress=progress,
+                kind=kind,
+            )
     return Results(
         output.flows,
         output.links,

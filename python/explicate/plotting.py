@@ -17,6 +17,7 @@ from explicate import figures
 from explicate.charts import Axes
 from explicate.errors import BadInputError
 from explicate.figures import Figure, Panel, Study
+from explicate.files import written
 
 if TYPE_CHECKING:
     from explicate.results import Results
@@ -85,7 +86,8 @@ class Plot:
             raise BadInputError(f"{target}: the name must end with {', '.join('.' + name for name in FORMATS)}")
         data = self._rendered(kind, width)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        with written(target) as fresh:
+            fresh.write_bytes(data)
         return target
 
     def _rendered(self, kind: str, width: float | None = None) -> bytes:

@@ -13,6 +13,7 @@ import math
 import os
 import random
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -279,17 +280,26 @@ def raised_in(error: BaseException) -> str | None:
 def load(what: str) -> None:
     """Import a module, or a file NAME.py, that registers protocols; raise BadInputError if it does not load."""
     path = Path(what)
-    if what.endswith(".py"):
-        if not path.is_file():
-            raise BadInputError(f"--load {what}: no such file")
-        # An ordinary module, so that other processes can import it too.
-        sys.path.insert(0, str(path.resolve().parent))
-    else:
-        sys.path.insert(0, str(Path.cwd()))
+    if what.endswith(".py") and not path.is_file():
+        raise BadInputError(f"--load {what}: no such file")
+    if path.exists() and not what.endswith(".py") and not (path / "__init__.py").is_file():
+        raise BadInputError(f"--load {what}: is no file NAME.py and no package")
+    # An ordinary module, so that other processes can import it too.
+    sys.path.insert(0, str(path.resolve().parent if what.endswith(".py") else Path.cwd()))
     try:
-        importlib.import_module(path.stem if what.endswith(".py") else what)
+        module = importlib.import_module(path.stem if what.endswith(".py") else what)
     except ImportError as error:
         raise BadInputError(f"--load {what}: {error}") from error
+    except SyntaxError as error:
+        raise BadInputError(f"--load {error.filename}:{error.lineno}: {error.msg}") from error
+    except (BadInputError, engine.ScenarioError):
+        raise
+    except Exception as error:  # of the user's code
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        raise BadInputError(f"--load {where.filename}:{where.lineno}: {type(error).__name__}: {error}") from error
+    found = getattr(module, "__file__", None)
+    if what.endswith(".py") and (found is None or Path(found).resolve() != path.resolve()):
+        raise BadInputError(f"--load {what}: a module `{path.stem}` exists already ({found}); rename the file")
 
 
 def _enter(made: Registration, *, replace: bool) -> None:

@@ -16,8 +16,9 @@ from explicate.charts import bar_chart, line_chart
 from explicate.figures import POINT, Figure, Panel, Study, label_points, legend
 from explicate.figures.study import BAR
 from explicate.figures.sweep import axis_label
+from explicate.files import write_text
 from explicate.lab import VARIANT
-from explicate.results import Results, write_text
+from explicate.results import Results
 from explicate.summary import busy_links
 from explicate.text import number, percent, rate
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -20,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from explicate.errors import BadInputError
+from explicate.files import DESCRIPTION, TABLES, replacing, write_json, write_table, write_text
 from explicate.summary import busy_links, group_summary, identical_runs, jain_index, link_summary, sameness, with_count
 
 if TYPE_CHECKING:
     from explicate.plotting import Plot
 
-TABLES = ("flows", "links", "samples", "run")
 OWN: Mapping[str, tuple[str, ...]] = {
     "flows": ("flow", "group", "goodput_bps"),
     "links": ("link", "utilisation"),
@@ -33,7 +31,6 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "run": ("name", "seed", "version", "scenario"),
 }
 """Columns that identify a table; the axes and ``run`` precede them."""
-DESCRIPTION = "run.json"
 FORMAT = 1
 """Version of the layout of a result directory, in ``run.json``; it changes when older readers could not read it."""
 
@@ -211,14 +208,14 @@ class Results:
         folder = Path(directory)
         about = described(folder)
         if about["format"] != FORMAT:
-            raise ValueError(
+            raise BadInputError(
                 f"{folder / DESCRIPTION}: results of another version of explicate (format {about['format']}, not "
                 f"{FORMAT}); run it again"
             )
         tables = {name: _table(folder, name, about["axes"]) for name in TABLES}
         for name, digest in about.get("sha256", {}).items():
             if name in TABLES and _digest(folder / f"{name}.parquet") != digest:
-                raise ValueError(
+                raise BadInputError(
                     f"{folder / name}.parquet: is not the table that run.json describes: it is of other results, or "
                     "writing was interrupted; run again"
                 )
@@ -229,7 +226,7 @@ class Results:
             warnings=tuple(about["warnings"]),
             wanted=tuple(about.get("measures", ())),
             trace=trace.read_text(encoding="utf-8") if trace.is_file() else "",
-            timing=json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else None,
+            timing=_read(timing, _json) if timing.is_file() else None,
         )
 
 
@@ -239,116 +236,20 @@ def described(folder: Path) -> dict[str, Any]:
     Raise FileNotFoundError if there is none, ValueError if it describes no results.
     """
     path = folder / DESCRIPTION
+    if folder.is_file():
+        raise BadInputError(f"{folder}: is a file; name the directory that `explicate run -o DIR` wrote")
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: no results here (run.json is missing); make some with `explicate run -o`")
-    about = _read(path, lambda path: json.loads(path.read_text(encoding="utf-8")))
+    about = _read(path, _json)
     wanted = {"format": int, "name": str, "axes": list, "warnings": list}
     if not isinstance(about, dict) or not all(isinstance(about.get(key), kind) for key, kind in wanted.items()):
-        raise ValueError(f"{path}: does not describe results of explicate")
+        raise BadInputError(f"{path}: does not describe results of explicate")
     return about
-
-
-UNFINISHED = ".unfinished"
-"""The folder, inside that of the results, in which files are written before they replace older ones."""
-
-OTHERS = (
-    *(f"{name}.{end}" for name in (*TABLES, "measures", "intervals") for end in ("parquet", "csv")),
-    *(DESCRIPTION, "timing.json", "trace.txt", "report.html"),
-)
-"""All files that commands write about results, but for failed runs; those that new results lack are removed."""
-
-
-@contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder; its files then replace the results in `folder`, unless an error occurred."""
-    folder.mkdir(parents=True, exist_ok=True)
-    fresh = folder / UNFINISHED
-    _remove(fresh)
-    try:
-        fresh.mkdir()
-        yield fresh
-        _synced(fresh)
-        made = {path.name for path in fresh.iterdir()}
-        for name in OTHERS:
-            if name not in made:
-                _remove(folder / name)
-        remove_failures(folder)
-        for name in sorted(made, key=lambda name: name == DESCRIPTION):  # last, because it has the tables' digests
-            (fresh / name).replace(folder / name)
-    except OSError as error:
-        text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        kept = "; the results that were there are unchanged" if (folder / DESCRIPTION).exists() else ""
-        raise OSError(text.replace(f"{UNFINISHED}{os.sep}", "") + kept) from error
-    finally:
-        _remove(fresh)
-
-
-def remove_failures(folder: Path) -> None:
-    """Remove ``failures.json`` from `folder`, and the folder ``failures`` that it lists."""
-    index = folder / "failures.json"
-    if index.exists():
-        _remove(folder / "failures")
-        _remove(index)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _synced(folder: Path) -> None:
-    """Wait until all files in `folder` are on the disk: some file systems detect only then that they are full."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with named(path), path.open("rb") as file:
-                os.fsync(file.fileno())
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """Write `frame` so that the same table always gives the same bytes, whatever its chunks were."""
-    with named(path):
-        frame.rechunk().write_parquet(
-            path,
-            compression="zstd",
-            compression_level=3,
-            statistics=True,
-            row_group_size=1 << 20,
-            data_page_size=1 << 20,
-        )
-
-
-def write_table(frame: pl.DataFrame, folder: Path, name: str, *, csv: bool) -> None:
-    """Write `frame` as Parquet, and with `csv` as CSV too."""
-    write_parquet(frame, folder / f"{name}.parquet")
-    if csv:
-        with named(folder / f"{name}.csv"):
-            frame.write_csv(folder / f"{name}.csv")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file; an OSError names it."""
-    with named(path):
-        path.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Turn any error while writing `path`, such as a full disk, into an OSError that names it."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None or str(path) in str(error):
-            raise
-        raise OSError(f"{path}: {error.strerror or error}") from error
-    except pl.exceptions.ComputeError as error:
-        raise OSError(f"{path}: {str(error).rpartition('IO error: ')[2]}") from error
 
 
 def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Results:
@@ -379,20 +280,19 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
     return finite.to_dicts()
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON to read."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
 def _table(folder: Path, name: str, axes: Sequence[str]) -> pl.DataFrame:
     path = folder / f"{name}.parquet"
     table = _read(path, pl.read_parquet)
     assert isinstance(table, pl.DataFrame)
     if table.columns[: len(axes) + 1] != [*axes, "run"] or not set(OWN[name]) <= set(table.columns):
-        raise ValueError(f"{path}: does not match the table `{name}` described by run.json; run again")
+        raise BadInputError(f"{path}: does not match the table `{name}` described by run.json; run again")
     if name == "run" and table.is_empty():
-        raise ValueError(f"{path}: has no run; run again")
+        raise BadInputError(f"{path}: has no run; run again")
     return table
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
@@ -401,4 +301,4 @@ def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{path}: missing from the results; run again") from error
     except (ValueError, pl.exceptions.PolarsError) as error:
-        raise ValueError(f"{path}: damaged ({error}); run again") from error
+        raise BadInputError(f"{path}: damaged ({error}); run again") from error

@@ -52,7 +52,7 @@ Capture = pytest.CaptureFixture[str]
         (["sweep", "{s}", "--vary", "seed=1,2", "--latin", "seed=1..9", "--points", "2"], "is an axis of the grid and"),
         (["sweep", "{s}", "--vary", "seed=1,2", "--measure", "flows.protocol"], "holds names, not numbers"),
         (["report", "nowhere"], "nowhere: no results here (run.json is missing)"),
-        (["new", "torus"], "the kinds are: dumbbell"),
+        (["new", "torus"], "is called `torus`; `explicate new --list` lists them"),
         (["protocols", "tcpp"], "unknown name 'tcpp'"),
         (["bench", "--case", "x"], "unknown case 'x'; there are dumbbell"),
         (["bench", "--floor", "--case", "dumbbell"], "remove --case and --duration"),

@@ -16,8 +16,8 @@ from polars.testing import assert_frame_equal
 
 import explicate
 from explicate import engine
+from explicate.files import TABLES
 from explicate.report import page
-from explicate.results import TABLES
 
 
 @pytest.fixture(params=["synthetic", "compiled"])

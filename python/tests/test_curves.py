@@ -47,7 +47,7 @@ def test_other_channels() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(explicate.ScenarioError, match="no channel is called `fadign`; did you mean `fading`"):
+    with pytest.raises(explicate.ScenarioError, match=r"^no channel is called `fadign`; did you mean `fading`.$"):
         explicate.channel_curves("fadign")
     with pytest.raises(explicate.ScenarioError, match="antennas"):
         explicate.channel_curves("fading", antennas="4x4")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 import explicate
+from explicate import examples
 from explicate.cli import main
 from explicate.results import Results
 
@@ -122,3 +129,122 @@ def test_other_files_in_the_folder_stay(scenario: Path, tmp_path: Path) -> None:
 def test_the_api_replaces_as_its_documentation_says(scenario: Path, other: Path, tmp_path: Path) -> None:
     explicate.run(other).write(tmp_path / "out")
     assert Results.load(explicate.run(scenario).write(tmp_path / "out")).name == "small"
+
+
+def _damaged(folder: Path) -> Path:
+    path = folder / "flows.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["report"], ["plot"], ["plot", "throughput"], ["diff", "{out}"], ["export", "qlog"], ["export", "mahimahi"]],
+)
+def test_damaged_results_are_bad_input(arguments: list[str], scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = explicate.run(scenario).write(tmp_path / "out")
+    command, *more = [word.replace("{out}", str(out)) for word in arguments]
+    named = [*more, str(out)] if command == "export" else [str(out), *more]
+    _damaged(out)
+    assert main([command, *named, *(["--link", "r1:r2"] if "mahimahi" in more else [])]) == 2
+    assert capsys.readouterr().err.startswith(f"explicate: {out / 'flows.parquet'}: damaged")
+
+
+@pytest.mark.parametrize("command", [["report"], ["plot"], ["diff", "{out}"], ["export", "qlog"]])
+def test_a_file_in_place_of_results(command: list[str], scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = explicate.run(scenario).write(tmp_path / "out")
+    assert main([*(word.replace("{out}", str(out)) for word in command), str(scenario)]) == 2
+    message = f"explicate: {scenario}: is a file; name the directory that `explicate run -o DIR` wrote\n"
+    assert capsys.readouterr().err == message
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file grows beyond 100 bytes: as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("command", [["report", "{out}"], ["diff", "{out}", "{out}"], ["plot", "{out}", "throughput"]])
+def test_a_page_is_replaced_whole_or_not_at_all(
+    command: list[str], scenario: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    out = explicate.run(scenario).write(tmp_path / "out")
+    page = tmp_path / "page.svg"
+    arguments = [*(word.replace("{out}", str(out)) for word in command), "-o", str(page)]
+    for before in (None, "older"):
+        if before is not None:
+            page.write_text(before, encoding="utf-8")
+        with full_disk():
+            assert main(arguments) == 2
+        assert f"explicate: {page}: File too large" in capsys.readouterr().err
+        assert (page.read_text(encoding="utf-8") if page.exists() else None) == before
+        assert {path.name for path in tmp_path.iterdir()} <= {"out", "page.svg", "small.toml"}, "a part is left"
+    assert main(arguments) == 0
+    assert page.stat().st_size > 1000
+
+
+def test_results_on_a_full_disk_leave_no_empty_folder(scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    with full_disk():
+        assert main(["run", str(scenario), "-o", str(tmp_path / "out")]) == 2
+    streams = capsys.readouterr()
+    assert "File too large" in streams.err
+    assert "near" in streams.out, "the summary is printed"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_on_a_full_disk_leaves_no_part_of_a_file(scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    with full_disk():
+        assert main(command("sweep", scenario, tmp_path / "out")) == 2
+    assert re.search(r"runs/\w+-\d+\.unfinished: .*", capsys.readouterr().err)
+    assert list((tmp_path / "out" / "runs").iterdir()) == []
+
+
+def test_a_page_through_a_link_and_into_a_device(scenario: Path, tmp_path: Path) -> None:
+    out = explicate.run(scenario).write(tmp_path / "out")
+    (tmp_path / "real.html").write_text("older", encoding="utf-8")
+    (tmp_path / "link.html").symlink_to("real.html")
+    assert main(["report", str(out), "-o", str(tmp_path / "link.html")]) == 0
+    assert (tmp_path / "link.html").is_symlink()
+    assert "<html" in (tmp_path / "real.html").read_text(encoding="utf-8")
+    assert main(["report", str(out), "-o", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_demo_keeps_the_scenario_that_was_changed(
+    tmp_path: Path, native_real: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    text = "\n".join(examples.text("long-fat-pipe").splitlines()).replace('"60s"', '"12s"')
+    monkeypatch.setattr(examples, "text", lambda name: text)
+    assert main(["demo", "-o", str(tmp_path)]) == 0
+    own = tmp_path / "long-fat-pipe.toml"
+    own.write_text("changed", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["demo", "-o", str(tmp_path)]) == 0
+    assert own.read_text(encoding="utf-8") == "changed"
+    assert f"{own} has changes, which were kept" in capsys.readouterr().err
+
+
+def test_captures_appear_when_they_are_whole(
+    scenario: Path, tmp_path: Path, native_real: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    path, folder = tmp_path / "m.toml", tmp_path / "captures"
+    path.write_text(explicate.template("dumbbell").replace('"30s"', '"11s"'), encoding="utf-8")
+    assert main(["run", str(path), "-q", "--pcap", str(folder)]) == 0
+    (capture,) = folder.iterdir()
+    before = capture.read_bytes()
+    run = explicate.engine.run
+
+    def interrupted(*arguments: Any, **more: Any) -> Any:
+        run(*arguments, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explicate.engine, "run", interrupted)
+    assert main(["run", str(path), "--seed", "7", "--pcap", str(folder)]) == 130
+    assert [file.read_bytes() for file in folder.iterdir()] == [before]
+    assert main(["run", str(path), "--pcap", str(tmp_path / "none")]) == 130
+    assert not (tmp_path / "none").exists()

@@ -308,6 +308,16 @@ def test_commands_load_it(python: Callable[..., subprocess.CompletedProcess[str]
 def test_commands_print_the_traceback(python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
     text = EXAMPLE.read_text(encoding="utf-8").replace("self.cwnd += ", "self.cwnd += 0 / 0 + ")
     (tmp_path / "wrong.py").write_text(text, encoding="utf-8")
+    for name, text, message in (
+        ("syntax.py", "def\n", "syntax.py:1: invalid syntax"),
+        ("names.py", "\nnothing()\n", "names.py:2: NameError: name 'nothing' is not defined"),
+        ("random.py", "", f"--load {tmp_path / 'random.py'}: a module `random` exists already"),
+        ("text.txt", "", f"--load {tmp_path / 'text.txt'}: is no file NAME.py and no package"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        wrong = python("run", scenario_file(tmp_path, "aimd-py"), "--load", str(tmp_path / name))
+        assert wrong.returncode == 2
+        assert message in wrong.stderr
     failed = python("run", scenario_file(tmp_path, "aimd-py"), "--load", str(tmp_path / "wrong.py"))
     assert failed.returncode == 1
     assert "wrong.py" in failed.stderr

@@ -41,6 +41,7 @@ def execute(args: argparse.Namespace) -> None:
     """Print the statistics of a channel."""
     from explicate import display
     from explicate.curves import channel_curves
+    from explicate.results import rows
 
     params = {**dict(args.set), **dict(args.vary)}
     try:
@@ -50,7 +51,7 @@ def execute(args: argparse.Namespace) -> None:
     except ValueError as error:
         raise BadInputError(error) from error
     if args.json:
-        console.print_json(frame.to_dicts())
+        console.print_json(rows(frame))
     elif args.csv:
         print(frame.write_csv(), end="")
     else:

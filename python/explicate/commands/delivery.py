@@ -57,7 +57,8 @@ def check_older(args: argparse.Namespace, name: str, kind: str) -> None:
     """
     if not args.out:
         return
-    from explicate.results import OTHERS, described
+    from explicate.files import OTHERS
+    from explicate.results import described
 
     other = "choose another directory for -o"
     try:

@@ -39,7 +39,7 @@ def execute(args: argparse.Namespace) -> None:
             source, PROTOCOLS, [], jobs=os.cpu_count() or 1, progress=progress if progress.active else None
         )
     results.write(folder)
-    (folder / f"{SCENARIO}.toml").write_text(source.text, encoding="utf-8")
+    _keep_scenario(folder / f"{SCENARIO}.toml", source.text)
     page = write_report(results, folder / "report.html")
     console.show(display.groups(results))
     console.show("\n" + display.links(results))
@@ -48,3 +48,11 @@ def execute(args: argparse.Namespace) -> None:
         f"change it: edit {folder / SCENARIO}.toml, then explicate run {folder / SCENARIO}.toml",
         file=sys.stdout, blank=True,
     )  # fmt: skip
+
+
+def _keep_scenario(file: Path, text: str) -> None:
+    """Write the scenario, unless the user has changed an earlier copy of it."""
+    if file.exists() and file.read_text(encoding="utf-8", errors="replace") != text:
+        console.note(f"note: {file} has changes, which were kept; they are not in this report")
+        return
+    file.write_text(text, encoding="utf-8")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from explicate import console
 from explicate.commands import options, values
-from explicate.errors import BadInputError
 
 EXAMPLES = (
     "explicate diff before after",
@@ -31,12 +30,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> None:
     """Compare two result directories."""
     from explicate.difference import diff
-    from explicate.results import rows, write_text
+    from explicate.files import write_text
+    from explicate.results import rows
 
-    try:
-        found = diff(args.one, args.other, args.measure)
-    except OSError as error:
-        raise BadInputError(error) from error
+    found = diff(args.one, args.other, args.measure)
     if args.json:
         about = {"a": found.names[0], "b": found.names[1], "equal": found.same, "scenario": found.scenario()}
         console.print_json({**about, "measures": rows(found.table())})

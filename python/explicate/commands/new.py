@@ -30,8 +30,10 @@ def execute(args: argparse.Namespace) -> None:
     if args.kind is None:
         raise BadInputError("name a template or an example; `explicate new --list` lists them")
     known = [*engine.templates(), *examples.names()]
-    if args.kind not in known and (near := nearest(args.kind, known)):
-        raise BadInputError(f"no template or example is called `{args.kind}`; did you mean `{near}`?")
+    if args.kind not in known:
+        near = nearest(args.kind, known)
+        hint = f"did you mean `{near}`?" if near else "`explicate new --list` lists them"
+        raise BadInputError(f"no template or example is called `{args.kind}`; {hint}")
     if args.kind in examples.names():
         content, companions = examples.text(args.kind), examples.companions(args.kind)
     else:

@@ -41,10 +41,7 @@ def execute(args: argparse.Namespace) -> None:
     from explicate.plotting import listed, plot
     from explicate.results import Results
 
-    try:
-        results = Results.load(args.directory)
-    except OSError as error:
-        raise BadInputError(error) from error
+    results = Results.load(args.directory)
     if args.kind is None:
         console.show(listed(results))
         return

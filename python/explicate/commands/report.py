@@ -7,7 +7,6 @@ from pathlib import Path
 
 from explicate import console
 from explicate.commands import options
-from explicate.errors import BadInputError
 
 EXAMPLES = ("explicate report out",)
 
@@ -23,9 +22,6 @@ def execute(args: argparse.Namespace) -> None:
     from explicate.report import write_report
     from explicate.results import Results
 
-    try:
-        results = Results.load(args.directory)
-    except (OSError, ValueError) as error:
-        raise BadInputError(error) from error
+    results = Results.load(args.directory)
     path = write_report(results, args.out or Path(args.directory) / "report.html")
     console.show(f"written: {path} (one file; open it in a browser)")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from explicate.errors import BadInputError
+from explicate.files import written
 
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 BYTE_ORDER = 0x1A2B3C4D
@@ -78,7 +79,7 @@ def convert(source: Path, target: Path, side: str = "sender") -> int:
     kept = [packet for packet in packets if packet.link == own.get((packet.flow, bool(packet.flags & ACK)))]
     if not kept:
         raise BadInputError(f"{source}: has no packets of flows")
-    with target.open("wb") as out:
+    with written(target) as fresh, fresh.open("wb") as out:
         out.write(_block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1)))
         name = f"{side}s' side of {source.stem}".encode()
         options = _option(2, name) + _option(9, b"\x09") + struct.pack("<HH", 0, 0)
@@ -118,37 +119,56 @@ def _option(code: int, value: bytes) -> bytes:
 
 def _datagram(packet: Segment, connection: Connection) -> bytes:
     """Return the IPv4 and TCP headers of a packet."""
+    tcp = _tcp_header(packet, connection)
+    return _ip_header(packet, len(tcp)) + tcp
+
+
+def _tcp_header(packet: Segment, connection: Connection) -> bytes:
+    answer = bool(packet.flags & ACK)
+    sequence = 0 if packet.flags & SYN else 1 if answer else connection.byte(packet.segment)
+    flags = _flags(packet)
+    acknowledged = int(bool(flags & TCP_ACK))
+    if answer and not packet.flags & SYN:
+        acknowledged = connection.byte(packet.segment)
+    options = _options(packet, connection)
+    bytes_free = packet.window * (connection.mss or 1)
+    window = min(bytes_free if packet.flags & SYN else bytes_free >> SCALE, 0xFFFF) if answer else 0xFFFF
+    ports = (RECEIVER_PORT, SENDER_PORT) if answer else (SENDER_PORT, RECEIVER_PORT)
+    words = (5 + len(options) // 4) << 4
+    return struct.pack(">HHIIBBHHH", *ports, sequence, acknowledged, words, flags, window, 0, 0) + options
+
+
+def _flags(packet: Segment) -> int:
     answer = bool(packet.flags & ACK)
     flags = TCP_ACK if answer or not packet.flags & SYN else 0
     flags |= TCP_SYN if packet.flags & SYN else 0
     flags |= TCP_FIN if packet.flags & FIN and not answer else 0
     flags |= TCP_ECE if packet.flags & ECE else 0
-    flags |= TCP_CWR if packet.flags & CWR else 0
-    sequence = 0 if packet.flags & SYN else 1 if answer else connection.byte(packet.segment)
-    acknowledged = (1 if packet.flags & SYN else connection.byte(packet.segment)) if answer else flags & TCP_ACK and 1
+    return flags | (TCP_CWR if packet.flags & CWR else 0)
+
+
+def _options(packet: Segment, connection: Connection) -> bytes:
     options = b""
     if packet.flags & SYN:
         options = struct.pack(">BBH", 2, 4, connection.mss or 536) + bytes((4, 2, 3, 3, SCALE, 1))
     elif packet.sack:
         ranges = b"".join(struct.pack(">II", *map(connection.byte, pair)) for pair in packet.sack)
         options = bytes((1, 1, 5, 2 + len(ranges))) + ranges
-    options += bytes((1,)) * (-len(options) % 4)
-    bytes_free = packet.window * (connection.mss or 1)
-    window = min(bytes_free if packet.flags & SYN else bytes_free >> SCALE, 0xFFFF) if answer else 0xFFFF
-    ports = (RECEIVER_PORT, SENDER_PORT) if answer else (SENDER_PORT, RECEIVER_PORT)
-    tcp = struct.pack(
-        ">HHIIBBHHH", *ports, sequence, int(acknowledged), (5 + len(options) // 4) << 4, flags, window, 0, 0
-    )
+    return options + bytes((1,)) * (-len(options) % 4)
+
+
+def _ip_header(packet: Segment, tcp_bytes: int) -> bytes:
+    answer = bool(packet.flags & ACK)
     payload = 0 if packet.flags & (ACK | SYN) else packet.payload
     low, high = packet.flow & 0xFF, packet.flow >> 8 & 0xFF
     hosts = (bytes((10, 1, high, low)), bytes((10, 2, high, low)))
-    total = min(20 + len(tcp) + len(options) + payload, 0xFFFF)
+    total = min(20 + tcp_bytes + payload, 0xFFFF)
     head = struct.pack(">BBHHHBBH", 0x45, packet.ecn, total, 0, 0x4000, 64, 6, 0)
     head += hosts[answer] + hosts[not answer]
     words = sum(struct.unpack(">10H", head))
     words = (words & 0xFFFF) + (words >> 16)
     checksum = ~((words & 0xFFFF) + (words >> 16)) & 0xFFFF
-    return head[:10] + struct.pack(">H", checksum) + head[12:] + tcp + options
+    return head[:10] + struct.pack(">H", checksum) + head[12:]
 
 
 def read(path: Path) -> tuple[list[str], list[Segment]]:
@@ -166,6 +186,8 @@ def read(path: Path) -> tuple[list[str], list[Segment]]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    if not path.is_file() and path.exists():
+        raise BadInputError(f"{path}: is not a file; name a capture of `explicate run --pcap`")
     data = path.read_bytes()
     if len(data) < 12 or struct.unpack_from("<I", data)[0] != SECTION or data[8:12] != struct.pack("<I", BYTE_ORDER):
         raise BadInputError(f"{path}: not a capture of `explicate run --pcap` (pcapng, little-endian)")

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import polars as pl
 
-from explicate.results import TABLES, Results, write_parquet
+from explicate.files import TABLES, write_parquet
+from explicate.results import Results
 
 INTERVAL_S = 2.0
 """Writing and reading a file takes some milliseconds: at this interval, a few thousandths of the time."""
@@ -85,10 +86,13 @@ class Store:
             return
         name = hashlib.sha256("".join(part["key"]).encode()).hexdigest()
         scratch = self._folder / f"{name}-{os.getpid()}.unfinished"
-        write_parquet(part, scratch)
-        with scratch.open("rb") as file:
-            os.fsync(file.fileno())
-        scratch.replace(self._folder / f"{name}.parquet")
+        try:
+            write_parquet(part, scratch)
+            with scratch.open("rb") as file:
+                os.fsync(file.fileno())
+            scratch.replace(self._folder / f"{name}.parquet")
+        finally:
+            scratch.unlink(missing_ok=True)
 
     def load(self, keys: Collection[str]) -> pl.DataFrame:
         """Return the rows of those of `keys` that are stored, one each."""

@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 
 from explicate import engine
-from explicate.results import TABLES, Results, remove_failures, write_json, write_table, write_text
+from explicate.files import TABLES, remove_failures, write_json, write_table, write_text
+from explicate.results import Results
 from explicate.sweeps import measures
 from explicate.sweeps.design import numbers
 from explicate.sweeps.measures import Measure
