@@ -1,6 +1,7 @@
 """Exports, read by the tools that they are for: tshark, tc, and the engine's own reader of mahimahi's traces."""
 
 import json
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -132,6 +133,87 @@ def test_mahimahi_by_hand() -> None:
     assert len(lines) == 200
     with pytest.raises(ValueError, match="m: no samples of its throughput and utilisation; sampled links are l"):
         mahimahi(results, "m")
+
+
+def hand_made(samples: list[tuple[int, float, str, float]]) -> explicate.Results:
+    """Results of runs 3 and 4 with these samples of the link `l`."""
+    frame = pl.DataFrame(
+        [{"run": run, "time_s": t, "object": "l", "variable": name, "value": x} for run, t, name, x in samples]
+    )
+    run = pl.DataFrame({"run": [3, 4], "name": "x", "seed": [8, 9], "version": "0", "scenario": ""})
+    flows = pl.DataFrame({"run": [3, 4], "flow": "l", "group": "l", "protocol": "xcp"})
+    return explicate.Results(flows, pl.DataFrame(), frame, run)
+
+
+def test_samples_without_a_value_are_left_out() -> None:
+    results = hand_made(
+        [
+            *((3, 0.5, "throughput_bps", 2.4e6), (3, 0.5, "utilisation", 1.0)),
+            *((3, 1.0, "throughput_bps", math.nan), (3, 1.0, "utilisation", math.nan)),
+            *((3, 1.5, "throughput_bps", 2.4e6), (3, 1.5, "utilisation", 1.0)),
+        ]
+    )
+    assert len(mahimahi(results, "l").splitlines()) == 300, "2.4 Mbit/s in 1.5 s"
+    nothing = hand_made([(3, 0.5, "throughput_bps", math.nan), (3, 0.5, "utilisation", math.nan)])
+    with pytest.raises(ValueError, match="l: no samples of its throughput and utilisation"):
+        mahimahi(nothing, "l")
+
+
+def test_the_run_is_found_by_its_number() -> None:
+    results = hand_made([(3, 0.5, "cwnd", 4.0), (4, 0.5, "cwnd", 5.0)])
+    assert qlog(results)["description"] == "explicate 0, run 3, seed 8"
+    log = qlog(results, 4)
+    assert log["description"] == "explicate 0, run 4, seed 9"
+    assert log["traces"][0]["events"][0]["data"] == {"congestion_window": 7500}
+    for export in (lambda run: qlog(results, run), lambda run: mahimahi(results, "l", run)):
+        with pytest.raises(ValueError, match="no run 0; they are numbered from 3 to 4"):
+            export(0)
+
+
+LINK = """\
+[[link]]
+name = "a"
+rate = "10Mbit/s"
+delay = "5ms"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "command", "notes"),
+    [
+        ("", "rate 10000000bit delay 5000us limit 1005", []),
+        ('queue = { limit = "20pkt" }', "limit 25", []),
+        ('queue = { kind = "red", limit = "30000B" }', "limit 25", ["the queue is red"]),
+        ('queue = { limit = "2bdp" }', "limit 25", ["a limit of 2bdp"]),
+        ('router = "xcp"', "limit 1005", ["the router is xcp"]),
+        ('router = { kind = "xcp_i", estimator = "oracle" }', "limit 1005", ["the router is xcp_i"]),
+        ('channel = [{ kind = "random_loss", rate = "1%" }]', "loss random 1% limit", []),
+        (
+            'channel = [{ kind = "random_loss", rate = 0.01, of = "data" }]',
+            "limit",
+            ["channel random_loss of data alone"],
+        ),
+        ('channel = [{ kind = "corruption", rate = 0.5 }]', "corrupt 50% limit", []),
+        ('channel = [{ kind = "gilbert_elliott", clock = "time" }]', "delay 5000us limit", ["channel gilbert_elliott"]),
+        ('channel = [{ kind = "gilbert_elliott", clock = "packets" }]', "limit", ["channel gilbert_elliott"]),
+    ],
+)
+def test_what_netem_cannot_say_is_a_comment(more: str, command: str, notes: list[str]) -> None:
+    _, *comments, line = netem(LINK + more, "a").splitlines()
+    assert command in line
+    assert len(comments) == len(notes)
+    for comment, note in zip(comments, notes, strict=True):
+        assert comment.startswith(f"# not in this command: {note}")
+
+
+def test_links_that_netem_cannot_make() -> None:
+    for text, message in (
+        (LINK.replace("10Mbit/s", "0bit/s"), "a: tc has no words for the rate '0bit/s'"),
+        (LINK.replace("10Mbit/s", "fast"), "a: tc has no words for the rate 'fast'"),
+        ("[topology]\n", "no link with a rate"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            netem(text)
 
 
 @pytest.mark.usefixtures("native_real")

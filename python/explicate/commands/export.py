@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from explicate import console
-from explicate.commands import options, values
+from explicate.commands import delivery, options, values
 from explicate.errors import BadInputError
 
 EXAMPLES = (
@@ -36,15 +36,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> None:
     """Write the requested export."""
-    from explicate.results import write_text
+    from explicate.files import write_text
 
-    try:
-        if args.format == "tcp":
-            _tcp(args)
-            return
-        text = _text(args)
-    except OSError as error:
-        raise BadInputError(f"{args.source}: {error.strerror}" if error.strerror else error) from error
+    if args.format == "tcp":
+        _tcp(args)
+        return
+    text = _text(args)
     if args.out:
         write_text(Path(args.out), text)
         console.show(f"written: {args.out}")
@@ -55,14 +52,11 @@ def execute(args: argparse.Namespace) -> None:
 def _text(args: argparse.Namespace) -> str:
     from explicate.export import mahimahi, netem, qlog
     from explicate.results import Results
-    from explicate.source import Source
 
     if args.format == "netem":
-        resolved = Source.of(Path(args.source)).check([])["resolved"]
+        resolved = delivery.source(args.source).check([])["resolved"]
         return netem(resolved, args.link, args.dev) + "\n"
     results = Results.load(args.source)
-    if args.run is not None and args.run not in results.run["run"]:
-        raise BadInputError(f"no run {args.run}; they are numbered from 0 to {results.run.height - 1}")
     if args.format == "qlog":
         return json.dumps(qlog(results, args.run), allow_nan=False) + "\n"
     if args.link is None:

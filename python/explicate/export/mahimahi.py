@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from explicate.errors import BadInputError
+from explicate.export.selection import one_run, samples_of
 from explicate.results import Results
 
 PACKET_BITS = 1500 * 8
@@ -17,11 +18,7 @@ def mahimahi(results: Results, link: str, run: int | None = None) -> str:
     The capacity of a sampling period is throughput / utilisation; that of an idle period is the one before. mahimahi
     repeats a trace from its end, which is that of the run. Raise BadInputError without such samples.
     """
-    if results.axes:
-        varied = ", ".join(results.axes)
-        raise BadInputError(f"the results vary {varied}: export those of `explicate run -o`, or one point by select()")
-    number = results.run["run"][0] if run is None else run
-    wide = _samples(results, link, number)
+    wide = _samples(results, link, one_run(results, run))
     periods = wide["time_s"].diff().fill_null(wide["time_s"][0]).to_list()
     rates = wide["capacity_bps"].to_list()
     total = sum(rate * period for rate, period in zip(rates, periods, strict=True)) / PACKET_BITS
@@ -44,7 +41,7 @@ def mahimahi(results: Results, link: str, run: int | None = None) -> str:
 
 def _samples(results: Results, link: str, run: int) -> pl.DataFrame:
     """Return the capacity at the end of each sampling period."""
-    samples = results.samples.with_columns(pl.col("object", "variable").cast(pl.String)).filter(pl.col("run") == run)
+    samples = samples_of(results, run)
     own = samples.filter(pl.col("object") == link, pl.col("variable").is_in(["throughput_bps", "utilisation"]))
     wide = own.pivot("variable", index="time_s", values="value").sort("time_s")
     if not {"throughput_bps", "utilisation"} <= set(wide.columns):

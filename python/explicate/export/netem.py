@@ -9,10 +9,9 @@ import tomllib
 from typing import Any
 
 from explicate.errors import BadInputError
+from explicate.export.units import BYTES, RATES, percent, quantity, share
 from explicate.figures.study import SECONDS
 
-RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
-BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2}
 PACKET_BYTES = 1500
 DEFAULT_LIMIT = 1000
 """netem's own limit in packets, for queues without a limit of their own here."""
@@ -45,37 +44,45 @@ def _links(scenario: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _commands(name: str, link: dict[str, Any], device: str) -> str:
-    rate = _quantity(link["rate"], RATES)
+    rate = quantity(link["rate"], RATES)
     if rate is None or rate <= 0:
         raise BadInputError(f"{name}: tc has no words for the rate {link['rate']!r}")
     spread = link.get("delay", "0s")
-    delay = _quantity(spread, SECONDS)
+    delay = quantity(spread, SECONDS)
     notes = []
     if delay is None:
-        delay = _quantity(spread.get("from", "0s"), SECONDS) if isinstance(spread, dict) else 0.0
+        delay = quantity(spread.get("from", "0s"), SECONDS) if isinstance(spread, dict) else 0.0
         notes.append(f"the delay is {spread}: this is its first")
-    queue = link.get("queue", "auto")
-    kind = queue.get("kind", "droptail") if isinstance(queue, dict) else queue
-    if kind not in {"droptail", "auto"}:
+    queue, router = _table(link.get("queue", "auto")), _table(link.get("router", "auto"))
+    if queue["kind"] not in {"droptail", "auto"}:
+        kind = queue["kind"]
         notes.append(f"the queue is {kind}: netem has drop-tail alone, put the discipline at another interface")
-    router = link.get("router", "auto")
-    if router not in {"auto", "none"}:
-        notes.append(f"the router is {router if isinstance(router, str) else router.get('kind')}: not in tc")
-    limit = _limit(queue.get("limit", "auto") if isinstance(queue, dict) else "auto", rate, delay or 0.0, notes)
+    if router["kind"] not in {"auto", "none"}:
+        notes.append(f"the router is {router['kind']}: not in tc")
+    limit = _limit(queue.get("limit", "auto"), rate, delay or 0.0, notes)
     words = ["tc", "qdisc", "replace", "dev", device, "root", "netem", "rate", f"{rate:.0f}bit"]
     words += ["delay", f"{(delay or 0.0) * 1e6:.0f}us"] if delay else []
     for channel in link.get("channel", []):
-        words += _channel(channel, notes)
+        found = _channel(channel)
+        words += found
+        if not found:
+            part = channel.get("of", "all")
+            notes.append(f"channel {channel.get('kind')}" + (f" of {part} alone" if part != "all" else ""))
     words += ["limit", str(limit)]
     comments = "".join(f"# not in this command: {note}\n" for note in notes)
     return f"# {name}\n{comments}{shlex.join(words)}"
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """Return a queue or a router, which a scenario may write as its name alone, as a table with its ``kind``."""
+    return {"kind": "droptail", **value} if isinstance(value, dict) else {"kind": value}
 
 
 def _limit(text: Any, rate: float, delay: float, notes: list[str]) -> int:
     """Return netem's limit: the packets of the queue, and those in transit."""
     way = math.ceil(rate * delay / 8 / PACKET_BYTES)
     match = re.fullmatch(r"([0-9.]+)\s*(bdp|pkt)", str(text))
-    size = _quantity(text, BYTES)
+    size = quantity(text, BYTES)
     if match and match[2] == "pkt":
         return round(float(match[1])) + way
     if match:
@@ -86,37 +93,19 @@ def _limit(text: Any, rate: float, delay: float, notes: list[str]) -> int:
     return DEFAULT_LIMIT + way
 
 
-def _channel(channel: dict[str, Any], notes: list[str]) -> list[str]:
-    """Return netem's words for a channel that affects all packets; a note if there are none."""
-    kind, rate = channel.get("kind"), _share(channel.get("rate"))
+def _channel(channel: dict[str, Any]) -> list[str]:
+    """Return netem's words for a channel; none if it has none, or if the channel does not affect all packets."""
+    kind, rate = channel.get("kind"), share(channel.get("rate"))
     if channel.get("of", "all") != "all":
-        notes.append(f"channel {kind} of {channel['of']} alone")
-    elif kind == "random_loss" and rate:
-        return ["loss", "random", _percent(rate)]
-    elif kind == "duplication" and rate:
-        return ["duplicate", _percent(rate)]
-    elif kind == "corruption" and rate and not _share(channel.get("bit_error_rate")):
-        return ["corrupt", _percent(rate)]
-    elif kind == "gilbert_elliott" and channel.get("clock") == "packets":
-        good, bad, lost, also = (_share(channel.get(key)) for key in ("good", "bad", "loss_bad", "loss_good"))
+        return []
+    if kind == "random_loss" and rate:
+        return ["loss", "random", percent(rate)]
+    if kind == "duplication" and rate:
+        return ["duplicate", percent(rate)]
+    if kind == "corruption" and rate and not share(channel.get("bit_error_rate")):
+        return ["corrupt", percent(rate)]
+    if kind == "gilbert_elliott" and channel.get("clock") == "packets":
+        good, bad, lost, also = (share(channel.get(key)) for key in ("good", "bad", "loss_bad", "loss_good"))
         if good and bad and lost is not None and also is not None:
-            return ["loss", "gemodel", *map(_percent, (1 / good, 1 / bad, lost, also))]
-    else:
-        notes.append(f"channel {kind}")
+            return ["loss", "gemodel", *map(percent, (1 / good, 1 / bad, lost, also))]
     return []
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g}%"
-
-
-def _share(value: Any) -> float | None:
-    if isinstance(value, int | float):
-        return float(value)
-    match = re.fullmatch(r"\s*([0-9.]+(?:e-?[0-9]+)?)\s*%\s*", str(value))
-    return float(match[1]) / 100 if match else None
-
-
-def _quantity(value: Any, units: dict[str, float]) -> float | None:
-    match = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+)\s*", str(value))
-    return float(match[1]) * units[match[2]] if match and match[2] in units else None

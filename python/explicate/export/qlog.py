@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from explicate.errors import BadInputError
-from explicate.export.netem import BYTES, _quantity
+from explicate.export.selection import one_run, samples_of
+from explicate.export.units import BYTES, quantity
 from explicate.results import Results
-from explicate.summary import without_nan
 
 VERSION = "0.3"
 METRICS = {
@@ -36,17 +36,12 @@ def qlog(results: Results, run: int | None = None) -> dict[str, Any]:
 
     Raise BadInputError if the results vary something, or if neither windows nor round trips of flows were sampled.
     """
-    if results.axes:
-        varied = ", ".join(results.axes)
-        raise BadInputError(f"the results vary {varied}: export those of `explicate run -o`, or one point by select()")
-    number = results.run["run"][0] if run is None else run
-    samples = without_nan(results.samples).with_columns(pl.col("object", "variable").cast(pl.String))
-    samples = samples.filter(
-        pl.col("run") == number, pl.col("variable").is_in(list(METRICS)), pl.col("value").is_not_null()
-    )
+    number = one_run(results, run)
+    samples = samples_of(results, number).filter(pl.col("variable").is_in(list(METRICS)))
     flows = results.flows.filter(pl.col("run") == number).with_columns(pl.col("flow", "group").cast(pl.String))
     sizes = _packets(results.scenario)
     parts = samples.sort("time_s", maintain_order=True).partition_by("object", as_dict=True, maintain_order=True)
+    seed = results.run.filter(pl.col("run") == number)["seed"][0]
     traces = []
     for flow, group, protocol in flows.select("flow", "group", "protocol").rows():
         part = parts.get((flow,))
@@ -58,7 +53,7 @@ def qlog(results: Results, run: int | None = None) -> dict[str, Any]:
         "qlog_version": VERSION,
         "qlog_format": "JSON",
         "title": results.name,
-        "description": f"explicate {results.version}, run {number}, seed {results.run['seed'][number]}",
+        "description": f"explicate {results.version}, run {number}, seed {seed}",
         "traces": traces,
     }
 
@@ -72,7 +67,7 @@ def _packets(scenario: str) -> dict[str, float]:
         groups = tomllib.loads(scenario).get("flows", [])
     except tomllib.TOMLDecodeError:
         groups = []
-    found = {str(group.get("name")): _quantity(group.get("packet", ""), BYTES) for group in groups}
+    found = {str(group.get("name")): quantity(group.get("packet", ""), BYTES) for group in groups}
     return {name: size for name, size in found.items() if size}
 
 
