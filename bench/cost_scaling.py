@@ -124,7 +124,7 @@ def read(page: Path) -> dict[tuple[Point, str], Cost]:
 
 
 def drawing(costs: dict[tuple[Point, str], Cost]) -> str:
-    """The plot: for each axis the time on the left and the instructions on the right."""
+    """The plot: for each axis the time, and the instructions below it."""
     panels = []
     for axis, label in AXES.items():
         points = [point for point in POINTS if point.axis == axis]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,11 +20,8 @@ from explicate.charts import Axes, Series, thin
 from explicate.figures import Panel
 from explicate.plotting import PRINT, STYLE, draw_panel, line_style
 
-PANEL_IN = (4.6, 2.8)
-WIDE_IN = (6.4, 2.2)
-"""A panel that has a row to itself: where a page is as narrow as a telephone, it is still legible."""
-STACKED = 3
-"""The most panels that stand one below the other."""
+PANEL_IN = (6.4, 2.2)
+"""A panel has a row to itself: where a page is as narrow as a telephone, it is still legible."""
 ROW_IN = 0.25
 """Height of a line of a legend below."""
 DOT_PT = 3.5
@@ -52,17 +48,16 @@ VARIABLES |= {colour: f"s{place}" for place, colour in enumerate(PRINT)}
 def picture(
     title: str, panels: Sequence[tuple[Axes, Sequence[Series]]], columns: int, legend: Sequence[Series] = ()
 ) -> str:
-    """Return an SVG file: panels one below the other, many two in a row, their lines thinned to `columns` columns.
+    """Return an SVG file: panels one below the other, their lines thinned to `columns` columns.
 
     Each has the names of its lines, unless a `legend` below all of them has them.
     """
-    across = 1 if len(panels) <= STACKED else 2
-    down, (wide, high) = math.ceil(len(panels) / across), WIDE_IN if across == 1 else PANEL_IN
+    wide, high = PANEL_IN
     with mpl.rc_context(LOOKS):
         below = ROW_IN * len(legend)
-        figure = Figure(figsize=(wide * across, high * down + below), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False).flatten()
-        for axes, (frame, lines) in zip(grid, panels, strict=False):
+        figure = Figure(figsize=(wide, high * len(panels) + below), layout="constrained")
+        rows = figure.subplots(len(panels), 1, squeeze=False).flatten()
+        for axes, (frame, lines) in zip(rows, panels, strict=True):
             draw_panel(axes, Panel("", frame, tuple(_thinned(one, columns) for one in lines if not one.dots)))
             for one in lines:
                 if one.dots:
@@ -72,8 +67,6 @@ def picture(
                 axes.legend(
                     handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(marks), borderaxespad=0.2
                 )
-        for axes in grid[len(panels) :]:
-            axes.set_visible(False)
         if legend:
             figure.legend(handles=list(map(_mark, legend)), loc="outside lower left")
         return _themed(figure, title)

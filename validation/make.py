@@ -19,7 +19,7 @@ from capacity_error import capacity_error
 from cellular import cellular
 from equilibrium import equilibrium
 from paper_001 import figure_2
-from shared import DOCUMENT, ROOT, kept
+from shared import DOCUMENT, ROOT, kept, with_contents
 from targets import tcp_targets, xcp_targets
 
 
@@ -49,6 +49,9 @@ What is known about the protocols, and what this simulator computes. `make valid
 `make peers` the figures of other simulators. Statements above a `cargo test` line are tests, which fail if the
 statement does not hold. A **no** is a result too; the text gives its cause.
 
+<!-- contents:begin -->
+<!-- contents:end -->
+
 """ + "\n".join(sections)
 
 
@@ -59,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--traces", type=Path, default=Path(os.environ.get("EXPLICATE_TRACES", ROOT.parent / "shared" / "traces")),
         help="folder of mahimahi recordings (or EXPLICATE_TRACES; default ../shared/traces)",
     )  # fmt: skip
-    text = document(parser.parse_args(argv).traces)
+    text = with_contents(document(parser.parse_args(argv).traces))
     DOCUMENT.parent.mkdir(exist_ok=True)
     DOCUMENT.write_text(text, encoding="utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -139,7 +140,21 @@ def place(name: str, heading: str, text: str) -> None:
     block = f"{begin}\n{text.strip(chr(10))}\n{end}"
     before, found, rest = old.partition(begin)
     _, closed, after = rest.partition(end)
-    if found and closed:
-        DOCUMENT.write_text(f"{before}{block}{after}", encoding="utf-8")
-    else:
-        DOCUMENT.write_text(f"{old.rstrip(chr(10))}\n\n## {heading}\n\n{block}\n", encoding="utf-8")
+    appended = f"{old.rstrip(chr(10))}\n\n## {heading}\n\n{block}\n"
+    new = f"{before}{block}{after}" if found and closed else appended
+    DOCUMENT.write_text(with_contents(new), encoding="utf-8")
+
+
+def with_contents(text: str) -> str:
+    """Return a page with links to its sections between the markers ``contents``."""
+    begin, end = "<!-- contents:begin -->", "<!-- contents:end -->"
+    before, _, rest = text.partition(begin)
+    after = rest.partition(end)[2]
+    titles = re.findall(r"^## (.+)$", after, re.MULTILINE)
+    links = "\n".join(f"- [{title}](#{anchor(title)})" for title in titles)
+    return f"{before}{begin}\n{links}\n{end}{after}"
+
+
+def anchor(title: str) -> str:
+    """Return the name under which a page has a section: lower case, without punctuation, hyphens for spaces."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
