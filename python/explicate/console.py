@@ -10,9 +10,12 @@ import codecs
 import json
 import os
 import shutil
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -45,8 +48,10 @@ def elapsed_s() -> float:
 
 
 def prepare() -> None:
-    """Replace characters that an encoding such as cp1252 lacks, and streams that are closed, so that all can print."""
+    """Replace characters that an encoding such as cp1252 lacks, and streams that are closed; catch interrupts."""
     _State.began = time.monotonic()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
     codecs.register_error("explicate.plain", _replacement)
@@ -64,6 +69,20 @@ def _replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(PLAIN.get(char, "?") for char in error.object[error.start : error.end]), error.end
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Let an interrupt end the process during a long call of the engine that leaves nothing behind."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def show(message: str, *, file: TextIO | None = None) -> None:

@@ -45,9 +45,12 @@ def execute(args: argparse.Namespace) -> None:
 
     params = {**dict(args.set), **dict(args.vary)}
     try:
-        frame = channel_curves(
-            args.kind, bytes=args.bytes, acks=args.acks, trials=args.trials, seed=args.seed, **params
-        )
+        if args.trials:
+            console.detail("drawing packets")
+        with console.ending_at_once():
+            frame = channel_curves(
+                args.kind, bytes=args.bytes, acks=args.acks, trials=args.trials, seed=args.seed, **params
+            )
     except ValueError as error:
         raise BadInputError(error) from error
     if args.json:

@@ -84,10 +84,10 @@ def _kind(axes: list[str]) -> str:
 
 
 @contextmanager
-def keeping(kept: str) -> Iterator[None]:
-    """Report what is kept if the user interrupts."""
+def keeping(kept: str, step: str = "running") -> Iterator[None]:
+    """Report what is kept if the user interrupts this step."""
     try:
-        console.detail("running")
+        console.detail(step)
         yield
     except KeyboardInterrupt as error:
         raise StoppedError(kept) from error
@@ -122,8 +122,8 @@ def deliver(results: Results, args: argparse.Namespace, origin: str, out: TextIO
     failure: OSError | None = None
     if args.out:
         try:
-            results.write(args.out, csv=args.csv)
-            console.detail(f"wrote {args.out}")
+            with keeping("nothing was written", f"writing {args.out}"):
+                results.write(args.out, csv=args.csv)
         except OSError as error:  # a long run is not lost altogether: its summary follows
             failure = error
     if args.json:

@@ -38,7 +38,7 @@ def execute(args: argparse.Namespace) -> None:
         results = lab.compare_source(
             source, PROTOCOLS, [], jobs=os.cpu_count() or 1, progress=progress if progress.active else None
         )
-    results.write(folder)
+        results.write(folder)
     _keep_scenario(folder / f"{SCENARIO}.toml", source.text)
     page = write_report(results, folder / "report.html")
     console.show(display.groups(results))

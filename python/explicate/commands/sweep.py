@@ -127,7 +127,8 @@ def _deliver(results: SweepResults, args: argparse.Namespace, origin: str) -> No
     if args.shard:
         write_failures(Path(args.out) / "shard-{}-of-{}".format(*args.shard), results.failures)
     elif args.out:
-        results.write(args.out, csv=args.csv)
+        with delivery.keeping(_kept(args), f"writing {args.out}"):
+            results.write(args.out, csv=args.csv)
     if results.failures:
         for line in display.failures(results, args.out):
             console.complain(line)
