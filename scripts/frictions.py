@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import tomllib
-from html import escape
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,18 +53,27 @@ def page() -> str:
     """The page."""
     parts = [HEAD]
     for section, title in SECTIONS.items():
-        rows = "".join(
-            f"| {i} | {one['was']} | {one['now']} | {shown(one['run'])} | {shown(one['shows'])} |\n"
-            for i, one in enumerate(TABLE[section], 1)
-        )
-        parts.append(f"{title}\n\n| | was | is now | command | prints |\n| --: | --- | --- | --- | --- |\n{rows}")
+        entries = (item(i, one) for i, one in enumerate(TABLE[section], 1))
+        parts.append(f"{title}\n\n" + "\n".join(entries))
     return "\n".join(parts)
 
 
-def shown(text: str) -> str:
-    """Code in a cell of a table, in which no character is Markdown's."""
-    line = escape(" ".join(text.split()), quote=False)
-    return '<code class="long">' + re.sub(r"[|*_`\[\]~]", lambda found: f"&#{ord(found[0])};", line) + "</code>"
+def item(number: int, one: Mapping[str, str]) -> str:
+    """A friction with how it is now, its command and a part of what that prints, as an item of a numbered list."""
+    parts = [
+        f"**{one['was']}.**\n{one['now']}.",
+        f"```bash\n{one['run'].strip()}\n```",
+        f"prints {quoted(one['shows'])}",
+    ]
+    text = "\n\n".join(parts)
+    return f"{number}. {text}\n".replace("\n", "\n    ").replace("\n    \n", "\n\n").rstrip(" ")
+
+
+def quoted(text: str) -> str:
+    """Code within a line; more backquotes than it has stand around it."""
+    fence = "``" if "`" in text else "`"
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def main() -> int:
