@@ -73,7 +73,7 @@ def quoted(text: str) -> str:
     """Code within a line; more backquotes than it has stand around it."""
     fence = "``" if "`" in text else "`"
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
+    return f"{fence}{pad}{text.strip()}{pad}{fence}"
 
 
 def main() -> int:
