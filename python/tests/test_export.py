@@ -269,3 +269,42 @@ def test_netem_is_what_tc_understands(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "Cannot find" not in subprocess.run(wrong, capture_output=True, text=True, check=False, timeout=20).stderr
     with pytest.raises(ValueError, match="no link 'core' with a rate of its own; there are access, bottleneck"):
         netem(explicate.engine.check(LOSSY, "x", ".", [])["resolved"], "core")
+
+
+def test_capacities_that_make_no_trace() -> None:
+    for rate, message in ((1.0, "less than one packet"), (1e15, "lines are too many; the maximum is 50000000")):
+        results = hand_made([(3, 1.0, "throughput_bps", rate), (3, 1.0, "utilisation", 1.0)])
+        with pytest.raises(ValueError, match=message):
+            mahimahi(results, "l")
+    idle = hand_made([(3, 1.0, "throughput_bps", 0.0), (3, 1.0, "utilisation", 0.0)])
+    with pytest.raises(ValueError, match="l: carried nothing in run 3, so its capacity is unknown"):
+        mahimahi(idle, "l")
+
+
+def test_a_delay_that_varies_is_its_first() -> None:
+    text = LINK.replace('"5ms"', '{ from = "7ms", to = "9ms" }')
+    assert "# not in this command: the delay is {'from': '7ms', 'to': '9ms'}: this is its first" in netem(text)
+    assert "delay 7000us" in netem(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mahimahi", "{out}"], "name the link: --link r1:r2"),
+        (["qlog", "{bare}"], 'nothing to write: put of = ["cwnd", "rtt"]'),
+        (["qlog", "{out}", "--run", "9"], "no run 9; they are numbered from 0 to 1"),
+        (["tcp", "{scenario}"], "name the capture to write: -o tcp.pcapng"),
+        (["tcp", "/dev/zero", "-o", "{out}.pcapng"], "/dev/zero: is not a file; name a capture"),
+        (["netem", "nowhere.toml"], "nowhere.toml: No such file or directory; `explicate new dumbbell"),
+        (["netem", "{out}"], "Is a directory"),
+        (["flent", "{out}"], "argument FORMAT: invalid choice: 'flent'"),
+    ],
+)
+def test_requests_that_cannot_be_met(
+    arguments: list[str], message: str, scenario: Path, bare_scenario: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    places = {"out": explicate.run(scenario).write(tmp_path / "out"), "scenario": scenario}
+    places["bare"] = explicate.run(bare_scenario).write(tmp_path / "bare")
+    assert main(["export", *(word.format(**places) for word in arguments)]) == 2
+    assert message in capsys.readouterr().err

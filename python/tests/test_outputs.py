@@ -16,7 +16,8 @@ import pytest
 import explicate
 from explicate import examples
 from explicate.cli import main
-from explicate.results import Results
+from explicate.results import Results, stack
+from explicate.source import Source
 
 Capture = pytest.CaptureFixture[str]
 
@@ -248,3 +249,38 @@ def test_captures_appear_when_they_are_whole(
     assert [file.read_bytes() for file in folder.iterdir()] == [before]
     assert main(["run", str(path), "--pcap", str(tmp_path / "none")]) == 130
     assert not (tmp_path / "none").exists()
+
+
+def test_a_comparison_with_a_laboratory_is_a_kind_of_its_own(
+    scenario: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def compared(source: Source, overrides: list[tuple[str, str]]) -> Results:
+        asked.append(overrides)
+        one = explicate.run(source.text)
+        return stack([{"world": "simulated"}, {"world": "real"}], [one, one])
+
+    monkeypatch.setattr("explicate.worlds.compare_source", compared)
+    out = str(tmp_path / "out")
+    assert main(["compare-lab", str(scenario), "--seed", "3", "--set", "runs=1", "-o", out]) == 0
+    assert asked == [[("runs", "1"), ("seed", "3")]]
+    assert "real" in capsys.readouterr().out
+    assert main(["compare-lab", str(scenario), "-o", out]) == 0
+    assert main(["run", str(scenario), "-o", out]) == 2
+    assert "has a comparison with a laboratory of `small`" in capsys.readouterr().err
+
+
+def test_a_laboratory_needs_its_program(scenario: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> str:
+        raise FileNotFoundError("no explicated on PATH; build it")
+
+    monkeypatch.setattr("explicate.worlds.program", missing)
+    assert main(["compare-lab", str(scenario)]) == 2
+    assert capsys.readouterr().err == "explicate: no explicated on PATH; build it\n"
+
+
+@pytest.mark.parametrize("width", ["0", "101", "nan", "wide"])
+def test_a_width_that_no_page_has(width: str, capsys: Capture) -> None:
+    assert main(["plot", "out", "throughput", "--width", width]) == 2
+    assert f"'{width}' is not a width from 1 to 100 inches" in capsys.readouterr().err

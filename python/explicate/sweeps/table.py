@@ -110,8 +110,8 @@ def assemble(
     columns: dict[str, Any] = {labels[key]: [unit.point[key] for unit in done] for key in labels}
     index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
     tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
-    told = dict(rows.select("key", "warnings").iter_rows()) if "warnings" in rows.columns else {}
-    warnings = dict.fromkeys(warning for unit in done for warning in (*unit.warnings, *(told.get(unit.key) or ())))
+    warned = dict(rows.select("key", "warnings").iter_rows()) if "warnings" in rows.columns else {}
+    warnings = dict.fromkeys(warning for unit in done for warning in (*unit.warnings, *(warned.get(unit.key) or ())))
     warnings |= dict.fromkeys(measures.unmet(tables, [Measure.of(text) for text in wanted]))
     return SweepResults(
         **tables,
