@@ -78,12 +78,7 @@ def run_source(
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `source` with `overrides`; as `run`, but picklable in all its parts, for executors."""
-    if jobs < 1:
-        raise ValueError(f"jobs must be 1 or more, not {jobs}")
-    if runs is not None and not 1 <= runs <= MOST_RUNS:
-        raise ValueError(f"runs must be from 1 to {MOST_RUNS:,}, not {runs}")
-    if seed is not None and not 0 <= seed < 2**63:
-        raise ValueError(f"seed must be from 0 to 2^63 - 1, not {seed}")
+    _check_numbers(seed, runs, jobs)
     if kind not in engine.KINDS:
         raise ValueError(f"engine must be {' or '.join(engine.KINDS)}, not {kind!r}")
     if fluid and kind != "fast":
@@ -114,6 +109,15 @@ def run_source(
         trace=output.trace,
         timing=output.timing,
     )
+
+
+def _check_numbers(seed: int | None, runs: int | None, jobs: int) -> None:
+    if jobs < 1:
+        raise ValueError(f"jobs must be 1 or more, not {jobs}")
+    if runs is not None and not 1 <= runs <= MOST_RUNS:
+        raise ValueError(f"runs must be from 1 to {MOST_RUNS:,}, not {runs}")
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be from 0 to 2^63 - 1, not {seed}")
 
 
 def compare(
