@@ -256,6 +256,8 @@ fn by_t_d(rtt: f64) -> f64 {
 }
 
 impl Sender for VcpSender {
+    const HAS_TIMER: bool = false;
+
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.cwnd, pacing: self.pacing }
     }

@@ -154,6 +154,8 @@ impl XtcpSender {
 }
 
 impl Sender for XtcpSender {
+    const HAS_TIMER: bool = false;
+
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.cwnd, pacing: None }
     }

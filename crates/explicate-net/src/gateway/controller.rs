@@ -57,10 +57,10 @@ impl ControllerConfig {
             let tcp = [DEFAULT_TCP, DEFAULT_FALLBACK].map(registry::resolve);
             return tcp.iter().flatten().any(|tcp| tcp.protocol.name() == protocol.name());
         }
-        let (sender, headed) = (sender(protocol, 1500.0, Rate::mbps(1)), protocol.congestion_header());
-        let timer = if headed { sender.interest().timer } else { sender.next_timer() != Time::NEVER };
-        let plain = sender.allowance().pacing.is_none() && !timer && protocol.agent_params().is_empty();
-        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !headed)
+        let sender = sender(protocol, 1500.0, Rate::mbps(1));
+        let paced = sender.allowance().pacing.is_some();
+        let plain = !paced && !sender.interest().timer && protocol.agent_params().is_empty();
+        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !protocol.congestion_header())
     }
 }
 
