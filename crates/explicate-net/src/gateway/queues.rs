@@ -15,9 +15,10 @@ use explicate_core::wire::Packet;
 use super::plain::{Plain, VOICE_SHARE};
 use super::tunnel::Tunnel;
 
-/// The longest queue of all tunnels, which share it: so long it takes to send, or so many bytes each.
+/// The longest queue of all tunnels, which share it: so long it takes to send, or so many bytes. A tunnel adds two datagrams at a time.
 const MOST_QUEUED: Time = Time::millis(1);
 const LEAST_ROOM: u64 = 4_500;
+const ADDED: u64 = 3_000;
 /// Bytes credited in a turn.
 const QUANTUM: i64 = 1_500;
 /// Datagrams of connections that are being set up.
@@ -123,16 +124,23 @@ impl Queues {
     }
     /// Bytes that a tunnel's queue may hold.
     fn room(&self) -> u64 {
-        let active = self.tunnels.iter().filter(|tunnel| tunnel.used > 0.0).count().max(1) as f64;
-        LEAST_ROOM.max((self.rate * MOST_QUEUED.as_secs_f64() / active) as u64)
+        let active = self.tunnels.iter().filter(|tunnel| tunnel.used > 0.0).count().max(1) as u64;
+        LEAST_ROOM.max((self.rate * MOST_QUEUED.as_secs_f64()) as u64) / active
     }
-    /// Whether a tunnel's queue is full.
+    /// Whether a tunnel's queue has no room for two datagrams more; an empty one always has.
     pub fn is_full(&self, index: usize) -> bool {
-        self.tunnels[index].bytes >= self.room()
+        let bytes = self.tunnels[index].bytes;
+        bytes > 0 && bytes + ADDED > self.room()
     }
     /// How many queues are full.
     pub fn full(&self) -> usize {
         (0..self.tunnels.len()).filter(|&index| self.is_full(index)).count()
+    }
+    /// The first tunnel whose queue is full, and its peer.
+    pub fn first_full(&self) -> Option<(u32, SocketAddr)> {
+        let full = (0..self.tunnels.len()).find(|&index| self.is_full(index))?;
+        let queue = &self.tunnels[full];
+        Some((queue.tunnel.upgrade()?.number, queue.to))
     }
     /// What the line has to spare for a tunnel, bytes/s: what the others leave, and no less than an equal share.
     pub fn spare(&self, index: usize) -> f64 {
@@ -274,22 +282,55 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
 
+    /// Queues before a line of this rate, bytes/s, and so many tunnels.
+    fn queues(rate: f64, tunnels: usize) -> (Queues, Vec<Arc<Tunnel>>) {
+        let (protocol, values) = (registry::protocol("xcp").unwrap(), Values::default());
+        let rng = Rng::stream(1, "gateway/test");
+        let init = RouterInit { values: &values, capacity: rate, delay: Time::ZERO, rng };
+        let config = ControllerConfig { protocol, air_loss: 0.0 };
+        let new = || Tunnel::new(config, Rate::bps(8 * rate as u64), Clock::start());
+        (Queues::new(rate, protocol.router(&init).unwrap(), None), (0..tunnels).map(|_| new()).collect())
+    }
+
+    fn datagram(length: usize, index: usize) -> Outgoing {
+        let to = "192.0.2.1:9".parse().unwrap();
+        Outgoing { to, packet: bare(&vec![0; length], 28), bytes: vec![index as u8] }
+    }
+
+    /// Tunnels that send whenever they have room, two datagrams at a time: a millisecond of the line's rate waits at most, or two
+    /// datagrams each.
+    #[test]
+    fn the_room_of_the_queue_is_shared() {
+        for (count, most) in [(1, 4), (2, 4), (3, 6)] {
+            let (mut queues, tunnels) = queues(6e6, count);
+            let mut now = Time::ZERO;
+            let mut most_seen = 0;
+            for _ in 0..2000 {
+                for (index, tunnel) in tunnels.iter().enumerate() {
+                    queues.of(tunnel, "192.0.2.1:9".parse().unwrap(), now);
+                    while !queues.is_full(index) {
+                        (0..2).for_each(|_| queues.push(now, index, datagram(1400, index)));
+                    }
+                }
+                if now > Time::millis(200) {
+                    most_seen = most_seen.max(queues.backlog().1);
+                }
+                queues.pop(now);
+                now += Time::micros(250);
+                queues.meter(now);
+            }
+            assert_eq!(most_seen, most, "{count} tunnels");
+        }
+    }
+
     #[test]
     fn tunnels_share_the_line_by_bytes_whatever_their_packets_are() {
-        let protocol = registry::protocol("xcp").unwrap();
-        let values = Values::default();
-        let init =
-            RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng: Rng::stream(1, "gateway/test") };
-        let mut queues = Queues::new(1e6, protocol.router(&init).unwrap(), None);
-        let to = "192.0.2.1:9".parse().unwrap();
-        let config = ControllerConfig { protocol, air_loss: 0.0 };
-        let tunnels = [1, 2, 3].map(|_| Tunnel::new(config, Rate::mbps(8), Clock::start()));
+        let (mut queues, tunnels) = queues(1e6, 3);
         let mut sent = [0; 3];
         for (index, length) in [1400, 700, 100].into_iter().enumerate() {
-            assert_eq!(queues.of(&tunnels[index], to, Time::ZERO), index);
+            assert_eq!(queues.of(&tunnels[index], "192.0.2.1:9".parse().unwrap(), Time::ZERO), index);
             for _ in 0..200_000 / length {
-                let packet = bare(&vec![0; length], 28);
-                queues.push(Time::ZERO, index, Outgoing { to, packet, bytes: vec![index as u8] });
+                queues.push(Time::ZERO, index, datagram(length, index));
             }
         }
         while sent.iter().sum::<u64>() < 400_000 {
