@@ -143,6 +143,8 @@ def contents(arch: str) -> Iterator[tuple[str, bytes, int]]:
         "Installed-Size": str(len(binary) // 1024 + 200),
         "Section": "net",
         "Priority": "optional",
+        # The gateway calls `ip` and `nft`.
+        "Recommends": "iproute2, nftables",
         **({"Homepage": page} if (page := metadata.project()["homepage"]) else {}),
         "Description": DESCRIPTION.rstrip(),
     }
