@@ -52,6 +52,9 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     let rate = config.wan.rate.map_or(UNSHAPED, |rate| rate.0);
     let tunnels = Arc::new(Tunnels::default());
     let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone());
+    // Without a rate there is no port, and no parity.
+    let repairs = config.wan.parity && config.wan.rate.is_some();
+    let transport = if repairs { transport.repaired() } else { transport };
     let (endpoint, port) = endpoint(&config, &identity, (&transport, tunnels), clock)?;
     let listen = |ipv6| {
         let port = config.site.intercept_port;

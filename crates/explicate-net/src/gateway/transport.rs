@@ -28,6 +28,10 @@ const PROBES: usize = 64;
 pub const PER_ACK: u32 = 16;
 /// See there.
 pub const ACK_DELAY: Time = Time::millis(20);
+/// A packet is lost when one is acknowledged that was sent so many later (RFC 9002 section 6.1.1); and where parity repairs losses, which
+/// comes behind its block.
+const REORDERED: u32 = 3;
+const REPAIRED: u32 = 64;
 
 /// Bytes before a QUIC packet: IP, UDP, and headers.
 fn overhead(peer: SocketAddr) -> u16 {
@@ -43,6 +47,7 @@ pub struct Transport {
     rate: Rate,
     clock: Clock,
     tunnels: Arc<Tunnels>,
+    packet_threshold: u32,
 }
 
 impl Transport {
@@ -54,13 +59,19 @@ impl Transport {
         clock: Clock,
         tunnels: Arc<Tunnels>,
     ) -> Transport {
-        Transport { limits, controller, rate, clock, tunnels }
+        Transport { limits, controller, rate, clock, tunnels, packet_threshold: REORDERED }
+    }
+    /// The same, whose losses parity repairs.
+    pub fn repaired(self) -> Transport {
+        Transport { packet_threshold: REPAIRED, ..self }
     }
 
     fn config(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Arc<TransportConfig> {
         let limits = self.limits;
         let mut ack = AckFrequencyConfig::default();
-        ack.ack_eliciting_threshold(VarInt::from_u32(PER_ACK)).max_ack_delay(Some(Duration::from_nanos(ACK_DELAY.0)));
+        ack.ack_eliciting_threshold(VarInt::from_u32(PER_ACK))
+            .max_ack_delay(Some(Duration::from_nanos(ACK_DELAY.0)))
+            .reordering_threshold(VarInt::from_u32(self.packet_threshold - 1));
         let mut mtu = MtuDiscoveryConfig::default();
         mtu.upper_bound(1500 - overhead(peer));
         let mut config = TransportConfig::default();
@@ -71,6 +82,7 @@ impl Transport {
             .stream_receive_window(VarInt::from_u32(limits.connection_bytes))
             .receive_window(VarInt::from_u32(limits.peer_bytes))
             .send_window(limits.peer_bytes as u64)
+            .packet_threshold(self.packet_threshold)
             .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
             .keep_alive_interval(Some(KEEP_ALIVE))
             .datagram_receive_buffer_size(Some(PROBES))
