@@ -21,7 +21,7 @@ use crate::error::{Context, Result};
 use crate::sys;
 
 /// How often a file is read: a change is in effect within twice that.
-const FILE_INTERVAL: f64 = 0.04;
+const FILE_INTERVAL: f64 = 0.01;
 /// How long a command or a server may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest text of a source, bytes.
