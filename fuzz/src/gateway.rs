@@ -5,6 +5,7 @@ use explicate_net::gateway::config::Config;
 use explicate_net::gateway::identity::PublicKey;
 use explicate_net::gateway::parity::{Parity, Repair};
 use explicate_net::gateway::preface::{self, Preface};
+use explicate_net::gateway::trains::Mark;
 use explicate_net::gateway::{plain, shim, status};
 use serde_json::Value;
 
@@ -33,6 +34,10 @@ pub(crate) fn gateway(bytes: &[u8]) -> u64 {
         let contents = &datagram[shim::LEN..];
         shim::add_feedback(&mut sum, &packet);
         shape = shape.wrapping_mul(31) + 1 + Parity::is_in(&packet) as u64;
+        if let Some(mark) = Mark::read(&packet) {
+            assert_eq!(Mark::read(&mark.packet(packet.transport.flow(), 28)), Some(mark));
+            shape += 9;
+        }
         if Parity::is_in(&packet) {
             for repaired in repair.take(&packet, contents) {
                 assert!(!repaired.is_empty() && repaired.len() <= LONGEST + 2);

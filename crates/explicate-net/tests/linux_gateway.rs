@@ -1,4 +1,5 @@
 //! Gateways in real time: a full port beside other packets, a long path with losses. Needs root, and an otherwise idle machine.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
 use common::{last_json, measured};
+use explicate_net::gateway::status::ask;
 use explicate_net::sys::monotonic;
 
 /// Seconds that a transfer of so many bytes from `s` takes, from the request on.
@@ -118,6 +120,64 @@ fn two_bits_or_a_flag_fill_the_line() {
         let report = last_json(&router.stop("INT"));
         assert!(report["explicit"].as_u64() > Some(1300) && report["malformed"] == 0, "{protocol}: {report}");
     }
+}
+
+/// Milliseconds from each change of the line's rate until the rate of the port is within a fifth of the new one; the line has
+/// `rates` in turn (Mbit/s), for `STEP` each. Samples are milliseconds since the start of the line, and the port's rate.
+fn followed(samples: &[(f64, f64)], rates: [f64; 2]) -> Vec<f64> {
+    let last = (samples.last().unwrap().0 / STEP) as usize;
+    let follows = |step: usize| {
+        let (began, rate) = (step as f64 * STEP, 1e6 * rates[step % 2]);
+        let mut within = samples.iter().filter(|(at, _)| (began..began + STEP).contains(at));
+        within.find(|(_, port)| (0.8..1.2).contains(&(port / rate))).map_or(STEP, |(at, _)| at - began)
+    };
+    (2..last).map(follows).collect()
+}
+
+/// How long the line keeps a rate, ms.
+const STEP: f64 = 2500.0;
+
+/// Without any other source the port finds the rate of the line, and follows it: 20 and 10 Mbit/s in turn, 20 ms of round trip.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_measured_rate_follows_the_line() {
+    measured(|| {
+        let sites = Sites::new();
+        let rates = [20.0, 10.0];
+        // One packet of 1500 bytes passes at each time, in ms (mahimahi's format).
+        let passes = rates.iter().enumerate().flat_map(|(step, rate)| {
+            let count = (STEP * rate * 1e3 / 12e3) as usize;
+            (1..=count).map(move |i| format!("{:.0}\n", STEP * (step as f64 + i as f64 / count as f64)))
+        });
+        let trace = sites.net.folder.join("trace");
+        std::fs::write(&trace, passes.collect::<String>()).unwrap();
+        let queue = "queue = { kind = \"droptail\", limit = \"500kB\" }, delay = \"10ms\"";
+        let back =
+            format!("rate = \"1Gbit/s\", {queue}, channel = [{{ kind = \"trace\", file = \"{}\" }}]", trace.display());
+        let there = format!("rate = \"100Mbit/s\", {queue}");
+        let _link = sites.net.start("l", &["link", "left", "right", "--there", &there, "--back", &back]);
+        let began = monotonic();
+        let far = "[wan]\nrate = \"15Mbit/s\"\ncapacity = { measured = true, floor = \"1Mbit/s\" }";
+        let configs = [("gb", far), ("ga", "[wan]\nrate = \"50Mbit/s\"")];
+        let _gateways = configs.map(|(name, tables)| sites.gateway(name, &sites.configure(name, "", tables)));
+        sites.connected();
+        let sites = std::sync::Arc::new(sites);
+        let fetching = sites.clone();
+        let bytes = 30_000_000;
+        let fetching = spawn(move || fetch(&fetching, "10.2.0.2:7001", bytes));
+        let (socket, mut samples) = (sites.net.folder.join("gb/run/gateway.sock"), Vec::new());
+        while !fetching.is_finished() {
+            let rate = ask(&socket).unwrap()["port"]["rate_bps"].as_f64().unwrap();
+            samples.push(((monotonic() - began) as f64 / 1e6, rate));
+            sleep(Duration::from_millis(5));
+        }
+        let used = 8.0 * bytes as f64 / fetching.join().unwrap() / 15e6;
+        let mut took = followed(&samples, rates);
+        println!("followed within {took:.0?} ms; {:.0} % of the line used", 100.0 * used);
+        took.sort_by(f64::total_cmp);
+        assert!(took.len() >= 4 && took[took.len() / 2] <= 100.0, "{took:.0?}");
+        assert!(used > 0.8, "{used} of the line");
+    });
 }
 
 /// A path that is down for 20 s: the transfer goes on whole, at most some 3 s after it is back.

@@ -1,4 +1,5 @@
-//! The rate of the line, from a source that knows it: a file, a command, or a value that a modem serves as JSON.
+//! The rate of the line, from a source that knows it: a file, a command, or a value that a modem serves as JSON; or measured by
+//! [`trains`](super::trains) of the port's own datagrams.
 //!
 //! A thread reads the source. A source that fails leaves the last rate in force for `hold` seconds, then the floor; both are logged
 //! once, and shown by `status`.
@@ -27,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest text of a source, bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Where the rate comes from: one of `file`, `command`, `url`.
+/// Where the rate comes from: one of `file`, `command`, `url`, `measured`.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -37,6 +38,9 @@ pub struct Source {
     pub command: Option<Vec<String>>,
     /// An address, `http://HOST[:PORT]/PATH`, where JSON is served.
     pub url: Option<String>,
+    /// The port measures it.
+    #[serde(default)]
+    pub measured: bool,
     /// Where the rate stands in the JSON (RFC 6901), as in `/downlink/rate`.
     #[serde(default)]
     pub pointer: String,
@@ -69,8 +73,8 @@ impl Source {
     /// What is wrong with it.
     pub fn check(&self) -> std::result::Result<(), String> {
         let kinds = self.file.is_some() as u32 + self.command.is_some() as u32 + self.url.is_some() as u32;
-        if kinds != 1 {
-            return Err("capacity: give one of `file`, `command`, `url`".to_string());
+        if kinds + self.measured as u32 != 1 {
+            return Err("capacity: give one of `file`, `command`, `url`, `measured`".to_string());
         }
         if self.command.as_ref().is_some_and(Vec::is_empty) {
             return Err("capacity: `command` is empty".to_string());
@@ -194,6 +198,7 @@ impl Capacity {
         if source.is_none() {
             self.port.set_rate(fixed);
         }
+        self.port.measure(source.as_ref().filter(|source| source.measured).map(|source| source.floor.0));
         *self.source() = (source, None);
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
     }
@@ -209,7 +214,8 @@ impl Capacity {
     /// Reads the source once; the seconds until the next time.
     fn once(&self, good_at: &mut u64) -> f64 {
         let Some(source) = self.source().0.clone() else { return FILE_INTERVAL };
-        let read = source.read();
+        let measured = || self.port.measured().ok_or_else(|| "no peer returns the marks of trains".to_string());
+        let read = if source.measured { measured() } else { source.read() };
         let mut current = self.source();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
@@ -218,7 +224,8 @@ impl Capacity {
                     tracing::info!(rate_bps = rate.0, "the source of the capacity answers again");
                 }
                 (*good_at, state.at_floor) = (sys::monotonic(), false);
-                if current.1 != Some(rate) {
+                // The port has set what it measured.
+                if !source.measured && current.1 != Some(rate) {
                     tracing::info!(rate_bps = rate.0, "capacity");
                     self.port.set_rate(rate);
                     current.1 = Some(rate);
@@ -236,7 +243,7 @@ impl Capacity {
                 }
             }
         }
-        if source.file.is_some() { FILE_INTERVAL } else { source.interval }
+        if source.file.is_some() || source.measured { FILE_INTERVAL } else { source.interval }
     }
 }
 
@@ -293,6 +300,8 @@ mod tests {
         assert!(source("url = \"https://b\"").check().unwrap_err().contains("http://"));
         assert!(source("command = []").check().unwrap_err().contains("empty"));
         assert!(source("file = \"a\"\nhold = -1.0").check().unwrap_err().contains("hold"));
+        assert!(source("file = \"a\"\nmeasured = true").check().unwrap_err().contains("one of"));
         assert_eq!(source("file = \"a\"").check(), Ok(()));
+        assert_eq!(source("measured = true").check(), Ok(()));
     }
 }

@@ -7,7 +7,8 @@
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
 //!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
-//! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads.
+//! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads or
+//!   [`trains`] of datagrams show.
 
 pub mod answers;
 pub mod capacity;
@@ -29,6 +30,7 @@ pub mod shim;
 pub mod silence;
 pub mod socket;
 pub mod status;
+pub mod trains;
 pub mod transport;
 pub mod tunnel;
 pub mod turns;

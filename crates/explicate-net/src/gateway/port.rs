@@ -25,6 +25,7 @@ use super::parity::Parity;
 use super::plain::Plain;
 use super::queues::{Leaving, Outgoing, Queue, Queues};
 use super::shim;
+use super::trains::{Mark, Peer, Trains};
 use super::tunnel::Tunnel;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
@@ -58,6 +59,8 @@ struct State {
     full: usize,
     wakers: Vec<Waker>,
     counters: Counters,
+    /// What measures the line.
+    trains: Option<Trains>,
 }
 
 /// The port.
@@ -89,7 +92,8 @@ impl Port {
         });
         let router = router.ok_or_else(|| Error::Failed("no controller for the port".to_string()))?;
         let queues = Queues::new(capacity, Box::new(Marking::new(router)), plain);
-        let state = State { queues, free_at: Time::ZERO, full: 0, wakers: Vec::new(), counters: Counters::default() };
+        let (wakers, counters) = (Vec::new(), Counters::default());
+        let state = State { queues, free_at: Time::ZERO, full: 0, wakers, counters, trains: None };
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(std::io::Error::from);
         let wake = wake.or_fail(|| "make an eventfd".to_string())?;
         let port = Arc::new(Port { state: Mutex::new(state), drained: AtomicU64::new(0), wake, clock, parity });
@@ -109,6 +113,31 @@ impl Port {
     /// Sets the rate of the line.
     pub fn set_rate(&self, rate: Rate) {
         self.state().queues.rate = rate.bytes_per_sec().max(1.0);
+        self.wake();
+    }
+    /// Measures the line from now on, and sends no slower than `floor`; or measures no longer. It begins with the present rate.
+    pub fn measure(&self, floor: Option<Rate>) {
+        let mut state = self.state();
+        let (now, rate) = (self.clock.now(), state.queues.rate);
+        state.trains = floor.map(|floor| Trains::new(now, rate, floor.bytes_per_sec(), now.0 as u32));
+    }
+    /// The rate that was measured; `None` if the line is not measured, or no peer takes part in it.
+    pub fn measured(&self) -> Option<Rate> {
+        let state = self.state();
+        let trains = state.trains.as_ref().filter(|trains| !trains.is_unanswered(self.clock.now()))?;
+        Some(Rate::bps((8.0 * trains.rate()) as u64))
+    }
+    /// A mark has arrived in a packet from a peer: it goes back with its time, or it has come back.
+    pub fn mark(&self, mark: Mark, peer: Peer) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        if mark.arrived.is_some() {
+            state.mark_returned(now, mark);
+        } else {
+            let mark = Mark { arrived: Some((now.0 / 1000) as u32), ..mark };
+            state.queues.push_other(now, marked(mark, peer));
+        }
+        drop(state);
         self.wake();
     }
     /// Plain packets: sent, dropped, refused; and their rate, bytes/s.
@@ -281,11 +310,43 @@ impl State {
     fn take(&mut self, now: Time, ready: &mut Vec<Leaving>) {
         self.free_at = self.free_at.max(now - CATCH_UP);
         while self.free_at <= now {
+            ready.extend(self.mark_before(now));
             let Some((leaving, length)) = self.queues.pop(now) else { break };
-            self.free_at += Time::from_secs_f64(length as f64 / self.queues.rate);
-            self.counters.sent += 1;
-            self.counters.bytes += length;
+            self.count(length);
             ready.push(leaving);
+            ready.extend(self.mark_behind(now, length));
+        }
+    }
+    fn count(&mut self, length: u64) {
+        let speed = self.trains.as_ref().map_or(1.0, Trains::speed);
+        self.free_at += Time::from_secs_f64(length as f64 / (speed * self.queues.rate));
+        self.counters.sent += 1;
+        self.counters.bytes += length;
+    }
+    /// The mark before a train, if one begins.
+    fn mark_before(&mut self, now: Time) -> Option<Leaving> {
+        let trains = self.trains.as_mut().filter(|trains| trains.is_due(now))?;
+        let peer = self.queues.first_full()?;
+        let mark = marked(trains.begin(now, peer), peer);
+        self.count(mark.packet.ip_len as u64);
+        Some(Leaving::Datagram(mark))
+    }
+    /// So many bytes have left: the mark behind a train, if it ends with them.
+    fn mark_behind(&mut self, now: Time, length: u64) -> Option<Leaving> {
+        let trains = self.trains.as_mut()?;
+        let (mark, peer, pause) = trains.left(now, length, self.queues.rate)?;
+        let mark = marked(mark, peer);
+        trains.end(now, mark.packet.ip_len as u64);
+        self.count(mark.packet.ip_len as u64);
+        self.free_at += pause;
+        Some(Leaving::Datagram(mark))
+    }
+    /// A mark has come back: its train may have changed the rate.
+    fn mark_returned(&mut self, now: Time, mark: Mark) {
+        if let Some(trains) = &mut self.trains
+            && trains.returned(now, mark)
+        {
+            self.queues.rate = trains.rate();
         }
     }
     /// When there is something to do next.
@@ -315,6 +376,11 @@ pub fn with_room(contents: &[u8]) -> Vec<u8> {
     bytes.resize(shim::LEN, 0);
     bytes.extend_from_slice(contents);
     bytes
+}
+
+/// The datagram of a mark.
+fn marked(mark: Mark, (tunnel, to): Peer) -> Outgoing {
+    Outgoing { to, packet: mark.packet(tunnel, headers(to)), bytes: with_room(&[]) }
 }
 
 /// The packet of a datagram without a tunnel.

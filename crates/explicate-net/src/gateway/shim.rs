@@ -12,6 +12,9 @@
 //! | 16-17 | 0 | 1 for P or 2 for Q, and the number of datagrams that it covers |
 //! | 18-19 | 1 if parity covers it though it is short | parity of the lengths |
 //!
+//! A mark of a [train](super::trains) has no contents: its time of arrival is in bytes 8-11 when it is returned, the number of its train in
+//! 12-15, and in byte 16 its kind, 3 before a train and 4 behind it, 5 and 6 when returned.
+//!
 //! Reverse_Feedback is the sum of all Delta_Throughput that arrived in answered datagrams, modulo 2^32 (as XCP-r).
 //!
 //! Where the protocol has no congestion header, requests of QUIC's datagrams have none either: the transport header comes first, 20

@@ -16,6 +16,7 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use super::parity::Parity;
 use super::port::{Port, bare, with_room};
 use super::shim;
+use super::trains::Mark;
 use super::tunnel::Tunnel;
 
 /// Most datagrams in one transmission.
@@ -94,11 +95,7 @@ impl Socket {
                 }
                 Ok(packet) => match &tunnel {
                     None => !Parity::is_in(&packet),
-                    Some(tunnel) => {
-                        let (keep, repaired) = tunnel.arrive(&packet, &datagram[shim::LEN..]);
-                        repaired.into_iter().for_each(|datagram| self.repair(meta.addr, datagram));
-                        keep
-                    }
+                    Some(tunnel) => self.arrive(tunnel, &packet, &datagram[shim::LEN..], meta.addr),
                 },
             };
             // Datagrams of a buffer have one length, but for the last.
@@ -109,6 +106,18 @@ impl Socket {
             at += length;
         }
         (end, stride.saturating_sub(shim::LEN))
+    }
+    /// A datagram of a tunnel has arrived: whether QUIC is to have it.
+    fn arrive(&self, tunnel: &Tunnel, packet: &Packet, contents: &[u8], peer: SocketAddr) -> bool {
+        if let Some(mark) = Mark::read(packet) {
+            if let Some(port) = &self.port {
+                port.mark(mark, (tunnel.number, canonical(peer)));
+            }
+            return false;
+        }
+        let (keep, repaired) = tunnel.arrive(packet, contents);
+        repaired.into_iter().for_each(|datagram| self.repair(peer, datagram));
+        keep
     }
     fn repair(&self, peer: SocketAddr, datagram: Vec<u8>) {
         let mut repaired = self.repaired.lock().unwrap_or_else(PoisonError::into_inner);
