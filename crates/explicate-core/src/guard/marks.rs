@@ -119,3 +119,92 @@ impl Receiver for Echoing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{AnyProtocol, RouterInit};
+    use crate::guard::tests::{explicit, sender};
+    use crate::params::Values;
+    use crate::registry;
+    use crate::rng::Rng;
+    use crate::testing::sent;
+    use crate::wire::{Congestion, Format, flag};
+
+    /// A data packet as this protocol sends it.
+    fn data(protocol: &AnyProtocol) -> Packet {
+        let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
+        packet.transport.set_payload(900);
+        if protocol.congestion_header() {
+            packet.congestion = Congestion::new(Format::STANDARD);
+        }
+        let sender = &mut *sender(protocol);
+        sender.state(&mut packet.congestion);
+        sender.on_send(&mut packet, &sent(Time::ZERO, 0));
+        packet
+    }
+    fn router(protocol: &'static AnyProtocol) -> Box<AnyRouter> {
+        let values = Values::default();
+        let rng = Rng::stream(1, "test");
+        let init = RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng };
+        registry::controller(protocol).unwrap().router(&init).unwrap()
+    }
+
+    /// 40 kB wait before 1 MB/s: 40 ms, which marks of either kind give to half a unit.
+    #[test]
+    fn controllers_mark_what_they_speak_to_and_nothing_else() {
+        let view = PortView { capacity: 1e6, backlog_bytes: 39_000, backlog_packets: 39, busy: true };
+        for protocol in explicit() {
+            let mut marking = Marking::new(router(protocol));
+            let mut packet = data(protocol);
+            assert!(!packet.mark().is_set(), "{}: a sender marks nothing", protocol.name());
+            marking.on_arrival(Time::ZERO, &mut packet, &view);
+            marking.on_departure(Time::ZERO, &mut packet, &view);
+            let waited = packet.mark().waited().unwrap();
+            assert!(packet.mark().is_set() && waited.since(Time::millis(40)) <= Time::millis(8), "{waited:?}");
+            for other in explicit().filter(|other| other.congestion_header() != protocol.congestion_header()) {
+                let mut foreign = data(other);
+                marking.on_arrival(Time::ZERO, &mut foreign, &view);
+                assert!(!foreign.mark().is_set(), "{} speaks to no {}", protocol.name(), other.name());
+            }
+            let mut answer = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
+            answer.transport.set_flags(flag::ACK);
+            marking.on_arrival(Time::ZERO, &mut answer, &view);
+            assert!(!answer.mark().is_set(), "{}: an acknowledgement", protocol.name());
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_mark_is_passed_over() {
+        let xcp = registry::protocol("xcp").unwrap();
+        let mut receiver = Echoing::new(xcp.receiver());
+        receiver.on_open(true);
+        let mut returns = |marked: bool| {
+            let mut packet = data(xcp);
+            packet.congestion.set_delta_throughput(700);
+            if marked {
+                packet.set_mark(packet.mark().after(Time::millis(8)));
+            }
+            receiver.on_data(Time::ZERO, &packet);
+            let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
+            receiver.on_ack(Time::ZERO, &mut ack);
+            (
+                ack.congestion.reverse_feedback(),
+                ack.mark().waited().filter(|_| ack.mark().is_set()),
+                ack.transport.arrived(),
+            )
+        };
+        assert_eq!(
+            [returns(false), returns(true), returns(false)],
+            [(0, None, 1), (700, Some(Time::millis(8)), 2), (0, None, 3)]
+        );
+        let mut receiver = Echoing::new(xcp.receiver());
+        receiver.on_open(false);
+        let mut packet = data(xcp);
+        packet.congestion.set_delta_throughput(700);
+        receiver.on_data(Time::ZERO, &packet);
+        let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
+        receiver.on_ack(Time::ZERO, &mut ack);
+        assert_eq!(ack.congestion.reverse_feedback(), 700, "the sender wants all");
+    }
+}
