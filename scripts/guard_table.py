@@ -1,22 +1,23 @@
 """What CUBIC keeps beside an explicit flow behind a router hardly wider than a plain port, by the simulator.
 
-    python scripts/guard_table.py [--seeds 21,22,23] [--flows 1] [--rates 10,40] [--protocols xcp,LR-XTCP]
+    python scripts/guard_table.py [--seeds 21,22,23] [--rates 10,40] [--rtts 20,100] [--protocols xcp,xtcp] [--errors]
 
 The router's port is a tenth wider than the plain port behind it, which has a short buffer. The explicit flow begins
-after 5 s; shares are of the 55 s from then on, divided by what CUBIC keeps beside one more CUBIC.
+after 5 s; shares are of the 55 s from then on, divided by what CUBIC keeps beside one more CUBIC. `--errors` adds
+their standard errors.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import statistics
 from collections.abc import Sequence
 
 import explicate
 
 PROTOCOLS = "xcp,LR-XCP,LR-LMXCP,p_xcp,vcp-wlte,xtcp,LR-XTCP,LR-LMXTCP,video_xtcp"
-RTT_MS = (20, 100)
 BUFFER_MS = (5, 20)
 
 SCENARIO = """\
@@ -73,11 +74,25 @@ def scenario(rate: float, rtt_ms: float, buffer_ms: float, count: int, protocol:
     return text + FLOWS.format("cubic", count, "cubic", "a", "c", 0) + FLOWS.format("other", 1, protocol, "b", "d", 5)
 
 
-def kept(path: tuple[float, float, float], count: int, protocol: str, seeds: Sequence[int]) -> float:
-    """Mean goodput of the CUBIC flows, bit/s."""
-    runs = (explicate.run(scenario(*path, count, protocol, seed)).flows.to_dicts() for seed in seeds)
-    goodputs: list[float] = [row["goodput_bps"] for rows in runs for row in rows if row["group"] == "cubic"]
-    return statistics.mean(goodputs)
+def kept(path: tuple[float, float, float], count: int, protocol: str, seeds: Sequence[int]) -> list[float]:
+    """Mean goodput of the CUBIC flows with each seed, bit/s."""
+
+    def mean(seed: int) -> float:
+        flows = explicate.run(scenario(*path, count, protocol, seed)).flows.to_dicts()
+        goodputs: list[float] = [row["goodput_bps"] for row in flows if row["group"] == "cubic"]
+        return statistics.mean(goodputs)
+
+    return [mean(seed) for seed in seeds]
+
+
+def share(got: list[float], due: list[float], errors: bool) -> str:
+    """The ratio of two means, and its standard error."""
+    means = [statistics.mean(values) for values in (got, due)]
+    ratio = means[0] / means[1]
+    if not errors:
+        return f"{ratio:.2f}"
+    relative = (statistics.stdev(values) / mean for values, mean in zip((got, due), means, strict=True))
+    return f"{ratio:.2f} ± {ratio * math.hypot(*relative) / math.sqrt(len(got)):.2f}"
 
 
 def main() -> int:
@@ -86,16 +101,19 @@ def main() -> int:
     parser.add_argument("--seeds", default="21,22,23")
     parser.add_argument("--flows", type=int, default=1, help="of CUBIC")
     parser.add_argument("--rates", default="10,40", help="of the plain port, Mbit/s")
+    parser.add_argument("--rtts", default="20,100", help="ms")
     parser.add_argument("--protocols", default=PROTOCOLS)
+    parser.add_argument("--errors", action="store_true", help="standard errors, too")
     args = parser.parse_args()
     seeds = [int(word) for word in args.seeds.split(",")]
     names = args.protocols.split(",")
     print("| Mbit/s, round trip, buffer | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names))
-    for path in itertools.product(map(float, args.rates.split(",")), RTT_MS, BUFFER_MS):
+    rates, rtts = ([float(word) for word in words.split(",")] for words in (args.rates, args.rtts))
+    for path in itertools.product(rates, rtts, BUFFER_MS):
         due = kept(path, args.flows, "cubic", seeds)
-        shares = [f"{kept(path, args.flows, name, seeds) / due:.2f}" for name in names]
+        shares = [share(kept(path, args.flows, name, seeds), due, args.errors) for name in names]
         rate, rtt_ms, buffer_ms = path
-        print(f"| {rate:g}, {rtt_ms} ms, {buffer_ms} ms | " + " | ".join(shares) + " |", flush=True)
+        print(f"| {rate:g}, {rtt_ms:g} ms, {buffer_ms} ms | " + " | ".join(shares) + " |", flush=True)
     return 0
 
 

@@ -223,7 +223,7 @@ impl Guard {
                 self.tcp_lost_at = ack.now;
             }
             Some(Change::Ends) => self.watch.full_queue.forget(),
-            None => (),
+            Some(Change::Lapses) | None => (),
         }
     }
 

@@ -4,8 +4,9 @@
 //! do on a path without a queue where the air loses packets. The two differ when less is sent: a queue gets shorter and loses nothing
 //! until it is full again, and the air goes on losing. So while losses come at delays that are alike, the window falls by [`DEPTH`] at
 //! once and returns over [`ROUNDS`] round trips, [`TIMES`] times over; `full_queue.rs` compares the delays. When that happens
-//! depends on round trips, not on a loss, so the losses of the air stay independent of it. If the comparisons then say no more
-//! than before, no queue follows this flow, and the next dips come after [`REST`].
+//! depends on round trips, not on a loss, so the losses of the air stay independent of it. If losses go on and the comparisons
+//! say no more than before, no queue follows this flow, and the next dips come after [`REST`]. If losses cease while less is sent,
+//! there is nothing to compare, and the next dips come with the next losses.
 
 use crate::units::Time;
 
@@ -16,7 +17,7 @@ const MOST_DEPTH: f64 = 0.125;
 const ROUNDS: u32 = 8;
 const TIMES: u32 = 4;
 const REST: Time = Time::secs(60);
-/// Round trips with losses before the first dip.
+/// Round trips with losses before the first dip, and during dips that show something.
 const WITH_LOSSES: u32 = 4;
 
 /// The dips of a flow.
@@ -42,12 +43,12 @@ impl Dips {
             return;
         }
         self.left -= 1;
-        if self.left > 0 {
+        if self.left > 0 || self.lossy < WITH_LOSSES {
             return;
         }
         if sum <= self.sum {
             self.rests_until = now + REST;
-        } else if self.lossy >= WITH_LOSSES {
+        } else {
             self.begin(sum);
         }
     }
@@ -101,6 +102,19 @@ mod tests {
         let dipped = |shares: &[f64]| shares.iter().filter(|share| **share < 1.0).count();
         assert_eq!(dipped(&rounds(&mut dips, 0, 1500, |_| 0.0)), 32, "one minute of 1500 round trips");
         assert_eq!(dipped(&rounds(&mut dips, 1500, 100, |_| 0.0)), 32, "and once more after it");
+    }
+
+    /// A queue that is not full while less is sent loses nothing, so there is nothing to compare.
+    #[test]
+    fn dips_in_which_losses_cease_do_not_rest() {
+        let mut dips = Dips::default();
+        let mut round = |number: u32, losses: bool| {
+            dips.next_round(Time(u64::from(number) * RTT.0), losses, true, 0.0);
+            dips.share(RTT) < 1.0
+        };
+        let in_dips = (0..40).filter(|&number| round(number, number < 7)).count();
+        assert_eq!(in_dips, 32, "three of them with losses");
+        assert!(round(40, true), "the fourth");
     }
 
     #[test]

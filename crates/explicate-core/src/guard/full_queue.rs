@@ -11,7 +11,8 @@
 //! trip count. The sum grows where two of three comparisons find a longer delay behind a loss.
 //!
 //! At half of [`CERTAIN`] a full queue is likely, with the root of that probability, where most of the last comparisons found delays
-//! that differ: a queue makes them differ. It is so until the sum has fallen to a quarter or delays are alike.
+//! that differ: a queue makes them differ. It is so until the sum has fallen to a quarter or delays are alike. Delays that are alike
+//! contradict nothing: the sum stays as it is.
 //!
 //! Not compared are round trips in which packets overtake each other, as their gaps are no losses, and packets behind which an
 //! answering router reports a drop. What XTCP's and VCP's routers report by flags counts against.

@@ -60,7 +60,9 @@ pub struct Seen {
 pub enum Change {
     /// TCP's window becomes the limit.
     Begins,
-    /// It is no limit any more.
+    /// It is no limit any more, as a full queue is no longer likely.
+    Lapses,
+    /// It is no limit any more, as the path has been clear for some time.
     Ends,
 }
 
@@ -127,11 +129,12 @@ impl Limit {
         let beyond = (seen.unexplained - air).min(OF_A_ROUND);
         self.surplus = (self.surplus + beyond).max(0.0);
         self.recent = (self.recent + beyond).max(0.0);
-        let before = self.is_on();
-        self.state = if self.state == State::On { self.while_on(now, seen, sign) } else { self.while_off(now, seen) };
-        match (before, self.is_on()) {
-            (false, true) => Some(Change::Begins),
-            (true, false) => Some(Change::Ends),
+        let before = self.state;
+        self.state = if before == State::On { self.while_on(now, seen, sign) } else { self.while_off(now, seen) };
+        match (before, self.state) {
+            (State::Off, State::Suspected | State::On) => Some(Change::Begins),
+            (State::Suspected, State::Off) => Some(Change::Lapses),
+            (State::On, State::Off) => Some(Change::Ends),
             _ => None,
         }
     }
@@ -254,7 +257,7 @@ mod tests {
         };
         assert_eq!(take(FullQueue::Likely), Some(Change::Begins));
         assert_eq!(take(FullQueue::Likely), None);
-        assert_eq!(take(FullQueue::Unseen), Some(Change::Ends));
+        assert_eq!(take(FullQueue::Unseen), Some(Change::Lapses));
         assert_eq!([FullQueue::Likely, FullQueue::Certain].map(&mut take), [Some(Change::Begins), None]);
         let lasts = (1..200).find(|_| take(FullQueue::Unseen) == Some(Change::Ends)).unwrap();
         assert!((50..=52).contains(&lasts), "30 s are 50 round trips: {lasts}");

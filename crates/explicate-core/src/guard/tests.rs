@@ -1,4 +1,4 @@
-//! Tests of the guard as a whole: which law limits the window.
+//! Tests of the guard as a whole: what limits the window.
 
 use std::vec::Vec;
 
@@ -81,6 +81,30 @@ fn routers_come_and_go() {
     assert_eq!(guard.allowance().cwnd, 7.0 + 1.0 / 7.0, "congestion avoidance from the window that was used");
     guard.on_loss(&loss(Time::millis(220), LossKind::Duplicates, 6));
     assert_eq!(guard.allowance().cwnd, 3.0, "losses count");
+}
+
+/// Where delays have become alike nothing contradicts that a queue was full before.
+#[test]
+fn a_suspicion_that_lapses_leaves_its_evidence() {
+    let mut guard = guarded(registry::protocol("xcp").unwrap());
+    let header = Congestion::new(Format::MINIMAL);
+    let ack = Ack { srtt: Time::millis(40), ..ack(Time::secs(1), &header) };
+    let mut next = |number: u32, behind_lost: u64| {
+        guard.answered = true;
+        let queue = &mut guard.watch.full_queue;
+        (0..40).for_each(|i| queue.take(1000 * number + i, Time::millis(40), false));
+        (40..42).for_each(|i| queue.take(1000 * number + i, Time::millis(behind_lost), true));
+        queue.next_round(false);
+        let (began, delay) = (Time::millis(960), Time::ZERO);
+        guard.judge(&ack, &Round { began, sent: 42.0, arrived: 40.0, dropped: 0.0, delay, explained: false });
+        (guard.active_controller(), guard.watch.full_queue.sum)
+    };
+    let began = (0..60).find(|&number| next(number, 45).0 == ActiveController::Limited).unwrap();
+    let lapsed = (began + 1..began + 20)
+        .map(|number| next(number, 40))
+        .find(|(active, _)| *active == ActiveController::Own)
+        .unwrap();
+    assert!(lapsed.1 >= 30.0, "{}", lapsed.1);
 }
 
 /// Packets of 1000 B: 4 Mbit/s, the rate of the source, are 50 of them in 100 ms.
