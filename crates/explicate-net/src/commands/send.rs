@@ -286,6 +286,7 @@ fn finish(
             "laws": controllers.all,
             "intervals": intervals.all,
             "end": total,
+            "strays": endpoint.strays,
         });
         if let Some(why) = &problem {
             report["error"] = json!(why);

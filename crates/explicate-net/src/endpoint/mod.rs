@@ -54,6 +54,8 @@ pub struct Endpoint {
     pub agent: Option<AgentHost>,
     /// Datagrams with malformed headers.
     pub malformed: u64,
+    /// Acknowledgements and messages that are not from the receiver of a flow that it sends, or do not name it.
+    pub strays: u64,
 }
 
 impl Endpoint {
@@ -80,6 +82,7 @@ impl Endpoint {
             receivers,
             agent: None,
             malformed: 0,
+            strays: 0,
         })
     }
     /// Its address.
@@ -198,12 +201,10 @@ impl Endpoint {
                 | Message::Cookie(number, ..)
                 | Message::Refused(number, ..) => {
                     let flow = self.sending.get_mut(&(number as u32)).filter(|f| f.peer == from);
-                    // Numbers of version 0.1 have no upper half.
-                    let high = (number >> 32) as u32;
-                    if let Some(flow) =
-                        flow.filter(|f| f.high == high || high == 0 && message == Message::Unknown(number))
-                    {
+                    if let Some(flow) = flow.filter(|f| f.is_about(number, message)) {
                         flow.handle_message(now, message);
+                    } else {
+                        self.strays += 1;
                     }
                 }
                 Message::Echo(..) => {}
@@ -216,6 +217,8 @@ impl Endpoint {
             let flow = self.sending.get_mut(&header.flow());
             if let Some(flow) = flow.filter(|f| f.peer == from && f.high == high) {
                 flow.handle_packet(now, &read.packet, &read.sack, more);
+            } else {
+                self.strays += 1;
             }
         } else if let Some(receivers) = &mut self.receivers {
             let payload = &message.bytes[read.payload..];

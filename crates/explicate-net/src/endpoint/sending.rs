@@ -183,6 +183,11 @@ impl Sending {
         (self.have, self.acts) = (Some(have), now);
         true
     }
+    /// Whether a message with this number is about this flow. Numbers of version 0.1 have no upper half: such an answer counts only
+    /// where the opening waits for one.
+    pub fn is_about(&self, number: u64, message: Message) -> bool {
+        (number >> 32) as u32 == self.high || self.opening.is_old(message)
+    }
     /// Handles a message about this flow.
     pub fn handle_message(&mut self, now: Time, message: Message) {
         self.last_answer_at = now;
