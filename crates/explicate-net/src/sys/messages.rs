@@ -20,6 +20,8 @@ pub struct Batch {
     bytes: Vec<u8>,
     room: usize,
     received: Vec<Received>,
+    /// Where the kernel writes control messages. It states how many bytes, so nothing is cleared between calls.
+    control: Box<Control<16>>,
 }
 
 /// Information of the kernel about a message besides its bytes.
@@ -48,13 +50,14 @@ pub struct Message<'a> {
 impl Batch {
     /// Buffers for messages of up to `room` bytes.
     pub fn new(room: usize) -> Batch {
-        Batch { bytes: vec![0; BATCH * room], room, received: Vec::with_capacity(BATCH) }
+        let control = Box::new([[0; 16]; BATCH]);
+        Batch { bytes: vec![0; BATCH * room], room, received: Vec::with_capacity(BATCH), control }
     }
     /// Receives the messages that are queued, without waiting. Returns their number.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
         self.received.clear();
         let (mut names, mut vectors) = ([zeroed::<libc::sockaddr_in>(); BATCH], [zeroed::<libc::iovec>(); BATCH]);
-        let (mut headers, mut control): (_, Control<16>) = ([zeroed::<libc::mmsghdr>(); BATCH], [[0; 16]; BATCH]);
+        let mut headers = [zeroed::<libc::mmsghdr>(); BATCH];
         for (i, bytes) in self.bytes.chunks_exact_mut(self.room).enumerate() {
             vectors[i] = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
             let header = &mut headers[i].msg_hdr;
@@ -62,11 +65,11 @@ impl Batch {
             header.msg_namelen = size_of::<libc::sockaddr_in>() as u32;
             header.msg_iov = &mut vectors[i];
             header.msg_iovlen = 1;
-            header.msg_control = control[i].as_mut_ptr().cast();
-            header.msg_controllen = size_of_val(&control[i]) as _;
+            header.msg_control = self.control[i].as_mut_ptr().cast();
+            header.msg_controllen = size_of_val(&self.control[i]) as _;
         }
         let (fd, flags, forever) = (socket.as_raw_fd(), libc::MSG_DONTWAIT, ptr::null_mut());
-        // SAFETY: the headers point to the arrays above and to `self.bytes`, with their lengths; all outlive the call.
+        // SAFETY: the headers point to the arrays above, to `self.bytes` and to `self.control`, with their lengths; all outlive the call.
         let result = unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), BATCH as u32, flags as _, forever) };
         let count = match check(result) {
             Ok(count) => count as usize,
