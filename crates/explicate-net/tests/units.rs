@@ -24,6 +24,20 @@ fn their_commands_are_understood() {
     }
 }
 
+/// Those of the gateway: before its start, at a reload and after its end, too.
+#[test]
+fn the_gateway_s_commands_are_understood() {
+    let unit = include_str!("../../../packaging/explicated-gateway.service");
+    let settings = ["ExecStartPre", "ExecStart", "ExecReload", "ExecStopPost"];
+    let commands = settings.map(|setting| values(unit, setting)).concat();
+    let own: Vec<_> = commands.iter().filter_map(|command| command.strip_prefix("/usr/bin/explicated ")).collect();
+    assert_eq!((commands.len(), own.len()), (7, 6), "all but `kill`: {commands:?}");
+    for words in own {
+        let words = std::iter::once("explicated").chain(words.split(' '));
+        Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 /// With systemd's limit five failures in ten seconds end a unit for good.
 #[test]
 fn they_start_again_for_ever() {
