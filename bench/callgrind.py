@@ -1,7 +1,7 @@
-"""Runs a program under valgrind's callgrind and reads what it counted, instruction by instruction.
+"""Runs a program under valgrind's callgrind and reads its counts, instruction by instruction.
 
-Only what runs inside functions that match `SPAN` is counted: of `engine_cost` the span of simulated time that was
-asked for, without set-up and start.
+Only functions that match `SPAN` and their callees are counted: of `engine_cost` the requested span of simulated time,
+without set-up and start.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ SPAN = "*counted_span*"
 
 
 class CountError(RuntimeError):
-    """The program refused what it was given, or callgrind did not count it."""
+    """The program rejected its input, or callgrind did not count it."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a run told, and its instructions by object file and address."""
+    """The output of a run, and its instructions by object file and address."""
 
     told: dict[str, Any]
     counts: Counter[tuple[str, int]]
 
     def inside(self, program: Path) -> int:
-        """Instructions of the program's own code."""
+        """Instructions of the program, without libraries."""
         return sum(count for (place, _), count in self.counts.items() if Path(place).name == program.name)
 
     def total(self) -> int:
@@ -51,7 +51,7 @@ def build_engine() -> None:
 
 
 def count(program: Path, arguments: Sequence[str | Path]) -> Counted:
-    """Return what a run costs; raise CountError with the program's own words if it fails."""
+    """Return the cost of a run; raise CountError with the program's message if it fails."""
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "callgrind.out"
         options = [f"--toggle-collect={SPAN}", "--dump-instr=yes", f"--callgrind-out-file={out}"]
@@ -71,9 +71,9 @@ def count(program: Path, arguments: Sequence[str | Path]) -> Counted:
 
 
 def costs(lines: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield object file, address and own cost of every line of callgrind's output; what calls cost is left out.
+    """Yield object file, address and own cost of every line of callgrind's output, without the cost of calls.
 
-    Names are told once and then referred to by number; addresses are told as distances to the one before.
+    The output has each name once, then its number; addresses are distances to the one before.
     """
     names: dict[str, str] = {}
     place, address, of_call = "", 0, False

@@ -16,17 +16,17 @@ from typing import Any
 from shared import ROOT, replace_between
 
 LIMITS = {"xcp": 273.0, "sack": 219.0}
-"""Most instructions per packet-hop: what was reached, and a twentieth. The aim is 250 for both, which SACK meets; XCP
-did until hosts took a random time for each data packet."""
+"""Limit of instructions per packet-hop: the measured count plus a twentieth. The aim is 250 for both. SACK meets it;
+XCP did until hosts had a random processing time for each data packet."""
 LIMITS_1000 = {"xcp": 291.0, "sack": 239.0}
 """The same with 1,000 flows: a fourteenth more (XCP), a sixth (SACK) than with 10; the aim is at most 20 %."""
 MEMORY = {"xcp": 1950.0, "sack": 1800.0}
-"""Most bytes a flow, with its four access links, at 10,000 flows: what was reached, and a seventieth, since the
-resident memory of two runs differs by some bytes. XCP's include two controllers; each keeps its parameters as a
-scenario gives them, eight bytes more than the numbers alone, 16 as the allocator rounds."""
+"""Limit of bytes per flow, with its four access links, at 10,000 flows: the measured value plus a seventieth, because
+the resident memory of two runs differs by some bytes. XCP's include two controllers. Each keeps its parameters as the
+scenario gives them: eight bytes more than the numbers alone, 16 after the allocator's rounding."""
 
 CHANNEL = 5.0
-"""Most that a packet may cost at a port with a fading link, over what it costs at one with a wire."""
+"""Limit of a packet's cost at a port with a fading link, divided by that at a port with a wire."""
 
 
 def channel_instructions(name: str) -> float:
@@ -44,7 +44,7 @@ def channel_instructions(name: str) -> float:
 
 
 def judge_channels() -> list[str]:
-    """Count, print, and say what is over its limit."""
+    """Count, print, and report values above their limits."""
     build = ["cargo", "build", "--release", "--quiet", "--package", "explicate-core", "--example", "port_cost"]
     subprocess.run(build, check=True, cwd=ROOT)
     counts = {name: channel_instructions(name) for name in ("wire", "random_loss", "gilbert_elliott", "fading")}
@@ -68,7 +68,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def judge(rows: list[dict[str, Any]]) -> list[str]:
-    """What is over its limit, or was not counted."""
+    """Values above their limits, and values that were not counted."""
     counts = {row["name"]: row["instructions_per_hop"] for row in rows if row["bytes_per_flow"] is None}
     if not counts or None in counts.values():
         return ["instructions were not counted: is valgrind installed?"]

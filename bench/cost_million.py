@@ -1,13 +1,13 @@
-"""What a packet-hop costs with up to a million flows over a parking lot of 100 links.
+"""Cost of a packet-hop with up to a million flows over a parking lot of 100 links.
 
     python bench/cost_million.py                     measure, and print the table
     python bench/cost_million.py --markdown FILE     put it between the `million` markers; draw the plot beside FILE
     python bench/cost_million.py --draw FILE         draw the plot again from the table in FILE
     python bench/cost_million.py --judge             only count instructions (10,000 and 100,000 flows) and memory
 
-There are two ways to have fewer flows: over links of the same rate, so that each has more of it, or over slower links,
-so that each has as much as one of a million. Times are of the thread's CPU, the least of some rounds that go over all
-points in turn; ratios are the median of those within a round. The network is not sampled before the end of the span.
+Points with fewer flows have links of the same rate, so that each flow has more of it, or slower links, so that each
+flow has as much as one of a million. Times are CPU times of the thread, the minimum of several rounds over all points;
+ratios are medians of the ratios within a round. The network is not sampled before the end of the span.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FROM = 0.8
 LONGEST = 1.15
 """Most that instructions may grow by."""
 COUNTED = 100_000
-"""The largest size that is counted: callgrind would take a quarter of an hour for ten times as many."""
+"""The largest size that is counted; with ten times as many flows callgrind would take a quarter of an hour."""
 COUNTED_SPAN = 0.1
 """Seconds, after which counts change little."""
 MOST_BYTES = 1024
@@ -69,9 +69,9 @@ POINTS = list(dict.fromkeys([*ALIKE_LINKS, *ALIKE_FLOWS]))
 
 
 def run(point: Point, system: str, span: float | None = None, *, counted: bool = False) -> Told:
-    """Run a point over its span, or another; what it tells, with `instructions` if they are counted."""
+    """Run a point over its span, or another; return its output, with `instructions` if they are counted."""
     end = FROM + (span or point.span)
-    # Until a round trip after the span, so that it does not end with what is left for somebody who looks.
+    # The run ends a round trip after the span, so that the span has no work of the final inspection.
     arguments = [f"{FROM}..{end:g}", f"duration={end + 0.1:g}s"]
     told, instructions = run_engine(point.scenario(system), arguments, counted=counted)
     return {**told, "instructions": instructions / told["hops"], "ns": 1e9 * told["cpu_s"] / told["hops"]}
@@ -105,7 +105,7 @@ def least(told: Sequence[Told], of: str) -> float:
 
 
 def ratio(times: Rounds, of: Point, to: Point, system: str) -> float:
-    """How many times as long a packet-hop takes, pairwise by round."""
+    """Ratios of the time of a packet-hop, by round."""
     pairs = zip(times[of, system], times[to, system], strict=True)
     return statistics.median(a["ns"] / b["ns"] for a, b in pairs)
 
@@ -169,12 +169,12 @@ def line(costs: Costs, system: str, points: Sequence[Point]) -> Series:
 
 
 def draw(costs: Costs, page: Path) -> None:
-    """Put the plot beside a page."""
+    """Write the plot into the folder of a page."""
     (page.parent / "million.svg").write_text(drawing(costs), encoding="utf-8")
 
 
 def judge(counts: dict[tuple[Point, str], float]) -> list[str]:
-    """What grows too much."""
+    """Points whose cost grows too much."""
     over = []
     for system in SYSTEMS:
         few, many = (counts[point, system] for point in ALIKE_FLOWS if point.flows <= COUNTED)
@@ -185,7 +185,7 @@ def judge(counts: dict[tuple[Point, str], float]) -> list[str]:
 
 
 def judge_memory() -> list[str]:
-    """What takes too much memory once a million flows have started."""
+    """Points that use too much memory once a million flows have started."""
     over = []
     for system in SYSTEMS:
         started = run(ALIKE_LINKS[-1], system, COUNTED_SPAN / 10)["bytes_started"] / SIZES[-1]

@@ -54,7 +54,7 @@ start = {{ spread = "{self.spread}" }}
 
 
 def run_engine(scenario: str, arguments: list[str], *, counted: bool) -> tuple[Told, float]:
-    """Run the engine on a scenario; what it tells, and the instructions of its span if they are counted, else zero."""
+    """Run the engine on a scenario; return its output, and the instructions of its span (zero if not counted)."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "scenario.toml"
         file.write_text(scenario, encoding="utf-8")

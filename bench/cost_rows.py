@@ -1,18 +1,18 @@
-"""Counts what every registered protocol, recovery, queue, channel and estimator costs, a row each.
+"""Counts the cost of every registered protocol, recovery, queue, channel and estimator, a row each.
 
     python bench/cost_rows.py                     print the table
     python bench/cost_rows.py --markdown FILE     and put it between the `rows` markers of a document
-    python bench/cost_rows.py --judge             fail if a row has grown by more than 5 %, and say which
-    python bench/cost_rows.py --accept            make these counts the ones to judge by: bench/costs.json
+    python bench/cost_rows.py --judge             fail if a row has grown by more than 5 %, and name it
+    python bench/cost_rows.py --accept            record these counts as the accepted ones: bench/costs.json
 
-Rows come from the registry: a new entry has one by itself, and the judge asks for its count to be accepted. Each is a
-small network in which that one thing is exchanged, counted by callgrind over a span of simulated time.
+Rows come from the registry: a new entry adds a row, whose count must be accepted. Each is a small network in which only
+that entry differs, counted by callgrind over a span of simulated time.
 
 Counts repeat exactly for the same program: rust-toolchain.toml pins the compiler and Cargo.lock the libraries, `libm`
-among them, and the program is built for the plain instruction set. What differs between machines is the C library (its
-version, and the copying of memory for which it picks code by the processor's features). So a row's count is of our
-program's own code; what happens in libraries, at most 2 instructions per hop now, is judged apart, by whether it grows
-by more than 5 % of the row, as it would if packets began to allocate. Counts are kept by architecture.
+among them, and the program is built for the plain instruction set. Machines differ in the C library: its version, and
+the code that it chooses by the processor's features to copy memory. A row's count therefore excludes libraries. Their
+instructions, at most 2 per hop now, have a separate limit: growth by more than 5 % of the row, which would result from
+an allocation per packet. Counts are kept by architecture.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from explicate import engine
 
 KEPT = Path(__file__).with_name("costs.json")
 SLACK = 1.05
-"""Most that a row may grow to, over what was accepted."""
+"""Limit of a row's growth: ratio to the accepted count."""
 
 DUMBBELL = """
 name = "row"
@@ -75,7 +75,7 @@ start = {{ spread = "1s" }}
 
 UNGUARDED = """params = {{ guard = "off" }}
 """
-"""What estimators cost is asked of XCP-i's own law: the cloud's plain routers would bring in the guard."""
+"""Estimators are measured below XCP-i's controller without the guard, which the cloud's plain routers would start."""
 
 SPAN = "4..8"
 """Simulated seconds that are counted: all flows have started, the routers' first intervals are over."""
@@ -91,7 +91,7 @@ WORDS = {
     "rate_steps": 'steps = [{ at = "0s", rate = "100Mbit/s" }, { at = "5s", rate = "80Mbit/s" }]',
     "trace": f'file = "{ROOT / "scenarios/steps.trace"}"',
 }
-"""Parameters of channels that do nothing by default, or must be told something."""
+"""Parameters of channels that have no effect by default, or need a parameter."""
 
 
 def dumbbell(protocol: str = "reno/sack", queue: str = "droptail", channel: str = "") -> str:
@@ -107,7 +107,7 @@ def with_channel(name: str) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """How the entries of one kind are counted, and what their own share is the difference to."""
+    """The measurement of one kind of entries, and the reference of their own share."""
 
     scenario: Callable[[str], str]
     hops: float
@@ -115,7 +115,7 @@ class Kind:
     neutral: str = ""
     """The entry that does nothing; without one, the cheapest."""
     meaning: str = ""
-    """What the own share is of."""
+    """The unit of the own share."""
 
 
 KINDS = {
@@ -137,7 +137,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Row:
-    """What an entry costs, instructions per packet-hop: in our own code, and in libraries."""
+    """The cost of an entry, instructions per packet-hop: in our own code, and in libraries."""
 
     kind: str
     name: str
@@ -167,7 +167,7 @@ def measure(kind: str, name: str) -> Row:
 
 
 def measure_all(wanted: Sequence[str]) -> list[Row]:
-    """Count the rows of all entries, or of those whose kind or name is wanted, on all processors."""
+    """Count the rows of all entries, or of those whose kind or name is given, on all processors."""
     entries = [(e["kind"], e["name"]) for e in engine.registry() if e["kind"] in KINDS]
     chosen = [entry for entry in entries if not wanted or set(entry) & set(wanted)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -192,7 +192,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def judge(rows: Sequence[Row], kept: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """What has grown too much, is new, or has gone; `kept` has each row's count in our own code and in libraries."""
+    """Rows that have grown too much, are new, or no longer exist; `kept` has their counts, ours and of libraries."""
     for row in rows:
         if str(row) not in kept:
             yield f"{row}: {row.own:.1f} instructions per hop, and no count was accepted yet"

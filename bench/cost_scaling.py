@@ -1,12 +1,12 @@
-"""What a packet-hop costs against the number of flows, the bandwidth-delay product and the number of links.
+"""Cost of a packet-hop against the number of flows, the bandwidth-delay product and the number of links.
 
     python bench/cost_scaling.py                     measure, and print the table
     python bench/cost_scaling.py --markdown FILE     put it between the `scaling` markers; draw cost.svg beside FILE
     python bench/cost_scaling.py --draw FILE         draw cost.svg again from the table in FILE
 
-A point is one network. Nanoseconds are of the thread's CPU time, the least of some rounds that go over all points in
-turn, so that what else the machine does falls on all alike. Instructions are counted by callgrind over the same span of
-simulated time, where the run up to its end is short enough: callgrind is a hundred times slower.
+A point is one network. Nanoseconds are CPU times of the thread, the minimum of several rounds over all points, so that
+other load of the machine affects all points equally. Callgrind counts instructions over the same span of simulated
+time, if the run up to its end is short enough: it is a hundred times slower.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ AXES = {
 
 @dataclass
 class Cost:
-    """What a hop costs; nothing where the span is too short for the clock, or too long to be counted."""
+    """The cost of a hop; empty if the span is too short for the clock, or too long to be counted."""
 
     nanoseconds: float | None
     instructions: float | None = None

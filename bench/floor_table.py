@@ -1,4 +1,4 @@
-"""Puts what `explicate bench --floor --json` tells on standard input into a document: `floor_table.py FILE`."""
+"""Puts `explicate bench --floor --json` from standard input into a document: `floor_table.py FILE`."""
 
 from __future__ import annotations
 

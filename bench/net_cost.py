@@ -1,14 +1,14 @@
-"""CPU a packet of `explicated send`, `recv` and `router`, of one binary against another. Needs root and quiet.
+"""CPU per packet of `explicated send`, `recv` and `router`, of two binaries. Needs root and an idle machine.
 
     bench/net_cost.py OLD NEW [--rounds 9] [--seconds 5] [--judge 5]
     bench/net_cost.py OLD NEW --count
 
-Both run in turn in namespaces of their own: a host, a router of 500 Mbit/s with XCP's controller, a host. Which is
-first changes with each round. Times are of the processes, system calls included, for each data packet with its
-acknowledgement; the ratio is the median over the rounds. `--judge` fails above so many per cent more.
+Both run in turn in separate namespaces: a host, a router of 500 Mbit/s with XCP's controller, a host. The order
+alternates between rounds. Times are CPU times of the processes, including system calls, per data packet with its
+acknowledgement; the ratio is the median over the rounds. `--judge` fails if the increase exceeds this percentage.
 
-`--count` needs neither root nor quiet: instructions of `recv` outside the kernel (valgrind's callgrind) and its system
-calls (strace), for each data packet of CUBIC over loopback.
+`--count` needs neither root nor an idle machine: instructions of `recv` outside the kernel (valgrind's callgrind) and
+its system calls (strace), for each data packet of CUBIC over loopback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures what callbacks in Python cost a run, and puts the table into docs/own-protocol.md with `--markdown`."""
+"""Measures the cost of callbacks in Python, and puts the table into docs/own-protocol.md with `--markdown`."""
 
 from __future__ import annotations
 

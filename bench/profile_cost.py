@@ -1,12 +1,11 @@
-"""An annotated profile of the XCP and the SACK dumbbell: which functions of which file the instructions of a hop go to.
+"""An annotated profile of the XCP and the SACK dumbbell: the instructions of a hop by file and function.
 
     python bench/profile_cost.py                     print the table
     python bench/profile_cost.py --markdown FILE     and put it between the `profile` markers of a document
 
-Every instruction that callgrind counts is charged to the line of our own sources that it was made from, however far it
-was inlined and whatever of Rust's library it passed through on the way; so the rows add up to the whole. Files and
-functions are found by that line, and what they do is said by the first sentence of their own documentation: a function
-that is renamed or moved appears under its new name.
+Every counted instruction is charged to the line of our own sources that it was compiled from, through any inlining and
+any code of Rust's library, so the rows add up to the total. That line determines file and function. The first sentence
+of their documentation describes them; a function that is renamed or moved appears under its new name.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from shared import ROOT, replace_between
 
 SYSTEMS = ("xcp", "sack")
 LEAST = 3.0
-"""Fewest instructions per hop, in one of the dumbbells, of a function that has a row of its own."""
+"""Minimum of instructions per hop, in one of the dumbbells, for a separate row of a function."""
 SPAN = "3..6"
 
 Place = tuple[str, int]
-"""A file, below the repository, and a line; ("", 0) for what is not ours."""
+"""A file, below the repository, and a line; ("", 0) for other sources."""
 
 
 def counted(system: str) -> Counted:
@@ -43,7 +42,7 @@ def counted(system: str) -> Counted:
 
 
 def places(addresses: list[int]) -> dict[int, Place]:
-    """The innermost line of our own that each instruction was made from, by the program's line tables."""
+    """The innermost line of our sources that each instruction was compiled from, by the program's line tables."""
     command = ["addr2line", "--addresses", "--inlines", f"--exe={ENGINE}"]
     asked = "\n".join(map(hex, addresses))
     told = subprocess.run(command, input=asked, capture_output=True, text=True, check=True).stdout
@@ -100,7 +99,7 @@ def functions(file: str) -> list[tuple[int, str, str]]:
 
 @cache
 def of_trait(name: str) -> str:
-    """What the first documented function of this name does: implementations of a trait are not documented again."""
+    """The description of the first documented function of this name; methods of trait implementations have none."""
     for file in ("crates/explicate-core/src/api.rs", "crates/explicate-core/src/port/mod.rs"):
         for _, known, about in functions(file):
             if known == name and about:

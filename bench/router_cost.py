@@ -1,12 +1,12 @@
-"""What a forwarded packet costs `explicated router`, with its controller and without; needs root.
+"""Cost of a forwarded packet in `explicated router`, with its controller and without; needs root.
 
-Two hosts in namespaces with the router between them, packets of 1200 bytes, with controller and without by turns. CPU
-time is that of the router's thread, in the kernel and outside; on virtual cables it includes what the kernel of the
-receiving host does with a packet. Three loads: packets at even distances that heed no feedback, as many of them as
-come through, and two flows with their acknowledgements. A loop that hands frames on and reads none shows what packet
-sockets cost at least. What the controller alone costs is measured on the path of frames without system calls.
-Processors are kept awake meanwhile: waking a virtual one up is its host's work, not the router's.
-`--markdown` puts the figures into a document.
+Two hosts in namespaces with the router between them, packets of 1200 bytes, with and without controller in turn. CPU
+time is that of the router's thread, in kernel and user mode; on virtual cables it includes the work of the receiving
+host's kernel. There are three loads: evenly spaced packets that ignore feedback, as many of them as pass, and two flows
+with their acknowledgements. A loop that forwards frames without parsing them shows the minimum cost of packet sockets.
+The cost of the controller alone is measured on the path of frames without system calls. Processors are kept awake,
+because the wake-up of a virtual processor is the work of its host, not of the router. `--markdown` puts the figures
+into a document.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from explicate.worlds import program
 SPACES = {name: f"cost-{os.getpid()}-{name}" for name in ("a", "m", "b")}
 CONTROLLERS = ("xcp", "none")
 BARE = "bare loop"
-"""Stands where a controller does: frames are handed on and not looked at."""
+"""Replaces the controller's name: frames are forwarded without parsing."""
 APART = 800
-"""Microseconds between two turns: at most at the router (its default), always in the bare loop."""
+"""Microseconds between two turns: the maximum of the router (its default), constant in the bare loop."""
 FIRST = ("chrt", "--rr", "1")
 """Sender, router and receiver go before whatever else the machine does, which would thin the load."""
 SECONDS = 3
 EVEN = 45_000
 """Packets per second of the first load: 432 Mbit/s."""
 LIMIT_US, LIMIT_RATIO = 5.5, 1.3
-"""Most microseconds a packet under the first load with the controller, and most times what it is without."""
+"""Limits under the first load: microseconds a packet with the controller, and their ratio to those without."""
 SINK = "import socket, time; s = socket.socket(2, 2); s.bind(('0.0.0.0', 49407)); time.sleep(3600)"
 """Holds the port and reads nothing."""
 
 
 @dataclass
 class Run:
-    """What one run of the router told."""
+    """The output of one run of the router."""
 
     cost: float
     """Microseconds of CPU a packet."""
@@ -57,7 +57,7 @@ class Run:
     rate: float
     """Packets forwarded per second."""
     together: float
-    """Packets for each time that the router looked for some."""
+    """Packets per poll of the router."""
 
 
 def example(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What the measurements share: the root of the repository, and what puts tables and pictures into its pages."""
+"""Common code of the measurements: the repository's root, and functions that put tables and pictures into pages."""
 
 from __future__ import annotations
 

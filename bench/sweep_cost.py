@@ -1,4 +1,4 @@
-"""What a sweep costs besides its runs, and what a second core brings; fills docs/sweeps.md. Wants a quiet machine.
+"""Cost of a sweep besides its runs, and gain of a second core; fills docs/sweeps.md. Needs an idle machine.
 
 bench/sweep_cost.py [--markdown docs/sweeps.md]
 """
@@ -54,7 +54,7 @@ class Engine:
         self.cpu_s, self._run, self._lock = 0.0, engine._native.run, threading.Lock()
 
     def __call__(self, *args: Any) -> Any:
-        """Run, and take the time."""
+        """Run, and measure the time."""
         before = time.thread_time()
         output = self._run(*args)
         spent = time.thread_time() - before
@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--markdown", type=Path, help="document whose sweep-cost table is replaced")
     options = parser.parse_args()
-    measure(2)  # loads what is loaded once
+    measure(2)  # loads the modules
     rows = [(measure(1), measure(2)) for _ in range(REPETITIONS)]
     faster = [one[0] / two[0] for one, two in rows]
     shares = [(cpu - inside) / cpu for one in rows for _, cpu, inside in one]

@@ -1,4 +1,4 @@
-"""The gate on the registry's rows can fail, and says which row; callgrind's output is read right."""
+"""The check of the registry's rows can fail, and names the row; callgrind's output is parsed correctly."""
 
 import json
 from pathlib import Path

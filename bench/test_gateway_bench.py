@@ -1,4 +1,4 @@
-"""Tables and figures of gateway-bench: what stands in them, without a network."""
+"""Tables and figures of gateway-bench: their contents, without a network."""
 
 from __future__ import annotations
 

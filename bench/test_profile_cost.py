@@ -1,4 +1,4 @@
-"""The annotated profile finds functions by line and lets them say what they do."""
+"""The annotated profile finds functions by line and describes them by their documentation."""
 
 from collections import Counter
 

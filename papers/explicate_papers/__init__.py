@@ -1,4 +1,4 @@
-"""The five papers, figure by figure: what they measured, what our simulator gives, and whether the two agree.
+"""The five papers, figure by figure: their measurements, our simulator's results, and whether the two agree.
 
-One folder is one paper, one file an experiment of its ``register.json``; `study.py` is what they are written with.
+Each folder is one paper, each file one experiment of its ``register.json``; `study.py` has their decorators.
 """

@@ -1,4 +1,4 @@
-"""What all experiments run, as hashes of their parsed scenarios: an experiment may be written anew if these stay.
+"""Hashes of the parsed scenarios of all experiments: an experiment may be rewritten if its hashes do not change.
 
 A hash covers the cases of an experiment with every effort, with every control and with every alternative of a choice
 that they read: label, scenario, settings, number of seeds, trace. ``cases.json`` holds them.

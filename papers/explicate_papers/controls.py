@@ -1,8 +1,8 @@
 """Controls: changes to an experiment under which its claims must fail.
 
-A claim that also holds with another protocol in its place, or with the mechanism switched off, says nothing about
-them. Each study names its controls before it is run (`Study.control`); a mutation takes the cases of the study and
-returns them changed. The kinds of mutation are a closed list, `KINDS`.
+A claim that also holds with another protocol, or with the mechanism switched off, shows nothing about them. Each study
+declares its controls before it is run (`Study.control`); a mutation takes the cases of the study and returns changed
+cases. `KINDS` lists all kinds of mutation.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The cases that `where` chooses, changed by a function: for what settings on top cannot say."""
+    """The cases that `where` chooses, changed by a function, for changes that settings cannot express."""
 
     kind: str
     change: Callable[[Any, Case], Case]
@@ -79,16 +79,16 @@ class Rewrite:
 def edit(kind: str, change: Callable[[dict[str, Any]], None], where: Where = everywhere) -> Rewrite:
     """Return the mutation that changes the scenario of the cases that `where` chooses.
 
-    `change` gets the parsed content of each as a dict, and alters it.
+    `change` receives the parsed content of each as a dict, and changes it in place.
     """
     return Rewrite(kind, lambda _, case: case.changed(change), where)
 
 
 @dataclass(frozen=True)
 class Place:
-    """The case of another label in a label's place, for the kinds ``exchange``, ``protocol``, ``off`` and ``flat``.
+    """Replaces the case of a label by that of another, for the kinds ``exchange``, ``protocol``, ``off`` and ``flat``.
 
-    `source` says for a label whose case stands in its place; it returns the label itself for one that stays.
+    `source` returns the label whose case replaces that of its argument; it returns its argument for no change.
     """
 
     kind: str

@@ -1,6 +1,6 @@
-"""Hashes of what decides verdicts: judges, cases, controls, choices and plans, each with all that it uses.
+"""Hashes of the inputs of verdicts: judges, cases, controls, choices and plans, each with all code that it uses.
 
-They are hashes of syntax trees, so comments, docstrings and layout do not count, and names and numbers do. A judge's
+They are hashes of syntax trees, so names and numbers count, but comments, docstrings and layout do not. A judge's
 hash covers its own top-level statement, and every function, class and constant of the papers' modules that it names,
 directly or through others. ``frozen.json`` holds the hashes as they were before the runs, ``changes.toml`` the changes
 that were made later.
@@ -123,7 +123,7 @@ def _documented(node: ast.AST) -> bool:
 
 
 def uses(statements: Iterable[ast.stmt], inside: str, syntax: Module) -> Iterator[Unit]:
-    """Yield what statements of the module `inside` name: names of its own, and of other modules of the papers."""
+    """Yield the names that statements of the module `inside` use: from this module and other modules of the papers."""
     for statement in statements:
         for node in ast.walk(statement):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -169,7 +169,7 @@ def _hash(parts: Iterable[str]) -> str:
 
 
 def judge_digest(study: Study, claim: str) -> str:
-    """Return the hash of a claim's judge, or of the reason why it is skipped or cannot fail; see `Rewrite`."""
+    """Return the hash of a claim's judge, or of the reason why it has none or cannot fail; see `Rewrite`."""
     return _before_rewrites(claim, _judge_digest(study, claim))
 
 
@@ -209,7 +209,7 @@ def _names(statement: ast.stmt, text: str) -> bool:
 
 
 def experiment_digest(study: Study) -> str:
-    """Return the hash of what is run: the cases of an experiment, and its controls; see `Rewrite`."""
+    """Return the hash of the cases of an experiment and its controls; see `Rewrite`."""
     return _before_rewrites(study.id, _experiment_digest(study))
 
 
@@ -273,10 +273,10 @@ class Move:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Code of an experiment that was written anew and runs the same: the hash before and after, and why.
+    """Rewritten code of an experiment whose runs do not change: the hash before and after, and the reason.
 
-    It counts as the hash before. `cases` shows that what is run is the same; for a judge whose hash changed, old and
-    new code have given the same verdicts from one folder of runs besides.
+    It counts as the hash before. `cases` shows that the runs are the same. For a judge whose hash changed, old and new
+    code have also given the same verdicts from one folder of runs.
     """
 
     id: str

@@ -1,6 +1,6 @@
-"""A static site about outcomes: an index by paper, and one page for each experiment with its figure and verdicts.
+"""A static site of results: an index by paper, and one page for each experiment with its figure and verdicts.
 
-Everything stands in the pages themselves; they open from a disk and need no network.
+The pages are self-contained: they open from a disk and need no network.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write(
 ) -> None:
     """Write the site and ``verdicts.json`` to `folder`; raise OSError if that is not possible.
 
-    `controls` is what is on record of them, by experiment, `universes` of the multiverse, by paper.
+    `controls` has their records by experiment, `universes` the records of the multiverse by paper.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
@@ -129,7 +129,7 @@ def _universe(entry: Entry) -> str:
 
 
 def _law(paper: Paper, entry: Entry) -> str:
-    """Show claim by claim what holds with each value of the choice that has a table of its own."""
+    """Show the result of each claim for each value of the choice that has a separate table."""
     law = choices(paper).get(multiverse.LAW)
     if law is None or not entry:
         return ""
@@ -182,7 +182,7 @@ def _seeds(outcome: Outcome) -> str:
     blocks = "" if outcome.blocks == 1 else f" in each of {outcome.blocks} blocks"
     text = f"{_between(counts)} a case{blocks}"
     if outcome.opened:
-        text += f"; {ENLARGED} times the plan's, since {', '.join(outcome.opened)} could go either way"
+        text += f"; {ENLARGED} times the plan's, because of open claims: {', '.join(outcome.opened)}"
     return text
 
 
@@ -241,7 +241,7 @@ def _predicates(verdicts: Iterable[Verdict], controls: Entry) -> str:
 
 
 def _instead(verdict: Verdict) -> str:
-    """Show the criterion, and what was judged instead."""
+    """Show the criterion, and the statement that was judged instead."""
     if not verdict.instead:
         return ""
     rows = {"Criterion": verdict.predicate.criterion, "Judged instead, because": verdict.instead}
@@ -307,13 +307,13 @@ def _setup(outcome: Outcome) -> str:
     lines = "".join(
         f'<tr><th scope="row">{name}</th><td>{escape(text)}</td></tr>' for name, text in rows.items() if text
     )
-    return f'<section class="wrap"><h2>What the paper did</h2><table><tbody>{lines}</tbody></table></section>'
+    return f'<section class="wrap"><h2>Experiment of the paper</h2><table><tbody>{lines}</tbody></table></section>'
 
 
 def choice_table(outcome: Outcome) -> str:
-    """Return what the paper leaves out and what is used instead, as HTML.
+    """Return the parameters that the paper leaves out and the values used, as HTML.
 
-    It is what the register names for the experiment, and the paper's choices that the register names nowhere.
+    These are the ones that the register names for the experiment, and the paper's choices that it does not name.
     """
     known, used = choices(outcome.experiment.paper), outcome.effort.choices
     rows = []
@@ -390,7 +390,7 @@ def _one_seed(panel: Panel) -> bool:
 
 def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
     """Return a panel as SVG, and the names of its lines."""
-    # Points that stand for a paper's numbers get the bars of an interval without width, and so their size.
+    # Points of a paper's numbers have error bars without width, which determine their size.
     lines = [
         replace(one, low=one.low or one.y, high=one.high or one.y) if one.points else one
         for one in list(panel.lines)[:MOST_SERIES]

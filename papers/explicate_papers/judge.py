@@ -35,10 +35,10 @@ ENLARGED = 4
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a predicate: its class, and what each block of seeds gave; `note` says why.
+    """The result of a predicate: its class, and the results of each block of seeds; `note` has the reason.
 
-    `instead` says what was judged in place of the criterion. `opened` are the claims because of which the experiment
-    has four times the seeds of the plan, if it has.
+    `instead` describes a judgement that replaces the criterion. `opened` are the claims that caused four times the
+    seeds of the plan, if any.
     """
 
     experiment: str
@@ -58,7 +58,7 @@ class Verdict:
 
     @property
     def measured(self) -> str:
-        """What was measured on the first block, all checks in one line."""
+        """Measurements of the first block, all checks in one line."""
         return self.blocks[0].measured if self.blocks else ""
 
     @property
@@ -111,10 +111,10 @@ class Outcome:
 
 
 class Attempt:
-    """One experiment about to be run with an effort.
+    """One experiment with an effort, ready to run.
 
-    `choices` and `settings` on top of every case change it to see verdicts change, `mutation` is a control; the claims
-    `opened`, if there are any, give it four times the seeds.
+    `choices` and `settings` change every case, `mutation` is a control; claims in `opened`, if any, cause four times
+    the seeds.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class Attempt:
 
 
 def _not_judged(blocks: Sequence[Block], predicate: Predicate, instead: str) -> str:
-    """Say why there is no verdict; if something else was judged, both texts and what that gave."""
+    """Return why there is no verdict; if another statement was judged, both texts and its result."""
     missing = [block for block in blocks if block.holds is None]
     if missing or not instead:
         return missing[0].note if missing else ""

@@ -1,7 +1,7 @@
-"""The multiverse: each choice of a paper replaced by each of its alternatives, one at a time, and what then holds.
+"""The multiverse: each choice of a paper replaced by each of its alternatives, one at a time, and the claims that hold.
 
-Quick effort, first block of seeds. Each alternative goes on record as soon as it is judged; what is on record with the
-same engine and the same frozen judges is not repeated.
+Quick effort, first block of seeds. Each alternative is recorded as soon as it is judged. Records with the same
+engine and the same frozen judges are not repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from explicate_papers.verdicts import Block, Word
 
 EFFORT = "quick"
 LAW = "I-P13"
-"""The choice of paper I that has a table of its own: what a virtual router makes of estimates."""
+"""The choice of paper I that has a separate table: the use of estimates in a virtual router."""
 Words = dict[str, str]
 """By claim: the word of its class on one block."""
 Perform = Callable[[Sequence[Job], Store], None]

@@ -1,13 +1,13 @@
-"""How much is run, and what is used for the parameters that the papers leave out: ``plan.toml``, ``choices.toml``.
+"""The number and length of runs (``plan.toml``), and values of parameters that papers leave out (``choices.toml``).
 
 A plan gives seeds for each case, and simulated seconds, for a paper; an experiment's own table overrides the paper's.
-``quick`` keeps every predicate meaningful in minutes, ``all`` is what the documentation reports, ``full`` has the
-papers' own counts where they give them.
+``quick`` keeps every predicate meaningful in minutes, the documentation reports ``all``, and ``full`` has the papers'
+counts where they are given.
 
-Every claim is judged on two disjoint blocks of that many seeds: 1, 2, ... and 1001, 1002, ...; a case may have its
-own number. If a 95 % interval that decides a claim contains its bound, over the seeds of both blocks, and both blocks
-agree, the whole experiment may be enlarged once, to four times as many seeds in each block (``--enlarge``). A claim
-that is open then, too, is undecided. Nothing else changes a number of seeds after the runs.
+Every claim is judged on two disjoint blocks of that many seeds: 1, 2, ... and 1001, 1002, ...; a case may have
+another number. If a 95 % interval that decides a claim contains its bound, over the seeds of both blocks, and both
+blocks agree, the whole experiment may be enlarged once, to four times as many seeds in each block (``--enlarge``). A
+claim that is still open is undecided. There is no other change of the number of seeds after the runs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Reads(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Choice:
-    """What is used for a parameter that a paper leaves out; `others` are settings that could be used instead."""
+    """The value of a parameter that a paper leaves out; `others` are alternatives."""
 
     id: str
     name: str

@@ -1,6 +1,6 @@
-"""The register of the papers' experiments: what they did, what they claim, and what they leave open.
+"""The register of the papers' experiments: set-ups, claims, and parameters that they leave out.
 
-Facts only; how we repeat an experiment is in the file of its name.
+It has facts only; the repetition of an experiment is in the file of its name.
 """
 
 from __future__ import annotations

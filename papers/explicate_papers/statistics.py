@@ -1,7 +1,7 @@
 """Measured values over seeds, and checks on them.
 
 A `Sample` has one value per seed, always in the same order, so that the difference of two samples is paired. A `Check`
-compares a sample with a bound; a bound on a number is asked of the mean, an ordering of the mean and of most seeds.
+compares a sample with a bound; a bound on a number applies to the mean, an ordering to the mean and to most seeds.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A comparison: what was compared, with which bound, and whether it holds.
+    """A comparison: its text with the bound, and whether it holds.
 
-    `sample` holds the values whose mean was compared with `bounds`, where it was one. Of a `proportion` the values are
-    1 and 0.
+    `sample` has the values whose mean was compared with `bounds`, if a mean was compared. The values of a `proportion`
+    are 1 and 0.
     """
 
     what: str
@@ -167,7 +167,7 @@ def above(what: str, high: Sample, low: Sample, slack: float = 0.0) -> Check:
 
 
 def in_most(what: str, sample: Sample, share: float = SHARE) -> Check:
-    """Check that what is 1 where it holds and 0 elsewhere does so in `share` of the seeds."""
+    """Check that values, 1 if a statement holds and 0 otherwise, are 1 in `share` of the seeds."""
     got = sample.share(bool)
     return Check(what, f"in {got:.0%} of the seeds", f"in {share:.0%}", got >= share, sample, (share,), proportion=True)
 

@@ -43,7 +43,7 @@ class Told(Protocol):
 
 
 class Store:
-    """A folder of finished runs; what stands in the store `beside` it counts as there, too."""
+    """A folder of finished runs; runs in the store `beside` count as part of it."""
 
     def __init__(self, folder: Path, beside: Store | None = None) -> None:
         self._folder = folder

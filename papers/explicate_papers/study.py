@@ -1,8 +1,8 @@
-"""What a figure's file is written with: its runs, its predicates as small functions over them, its plot.
+"""The decorators of an experiment's file: its runs, its predicates as small functions over them, its plot.
 
-A file makes a `Study` of its id and fills it in with decorators: `cases` (an effort in, a `Case` for each label out),
-`predicate` (the data in, and the criterion's bounds by name; one `Check` or several out) and `plot` (the data in, some
-`Panel` out). ``lopez_pacheco/fig2.py`` is an example.
+A file creates a `Study` with its id and adds functions by decorators: `cases` (an effort in, a `Case` for each label
+out), `predicate` (the data in, and the criterion's bounds by name; one `Check` or several out) and `plot` (the data in,
+some `Panel` out). ``lopez_pacheco/fig2.py`` is an example.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is run: the name of the plan, the seeds of each case, simulated seconds, and the paper's choices.
+    """The size of runs: the name of the plan, the seeds of each case, simulated seconds, and the paper's choices.
 
-    `choices` says for each parameter that the paper leaves out (``D-P1``) what is used instead.
+    `choices` has the value of each parameter that the paper leaves out (``D-P1``).
     """
 
     name: str
@@ -56,7 +56,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario with settings on top; `seeds` overrides the plan's number, `trace` asks for packets' lives."""
+    """A scenario with settings on top; `seeds` overrides the plan's number, `trace` records packets."""
 
     text: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Case:
     trace: str | None = None
 
     def changed(self, change: Callable[[dict[str, Any]], None]) -> Case:
-        """Return the case with its scenario changed; `change` gets the content as a dict that it may alter."""
+        """Return the case with its scenario changed; `change` receives the content as a dict that it may change."""
         content = tomllib.loads(self.text)
         change(content)
         return replace(self, text=Scenario.of(content).to_toml())
@@ -76,7 +76,7 @@ class Case:
 
 
 class NotAttemptedError(Exception):
-    """A predicate cannot be judged; the message says why."""
+    """A predicate cannot be judged; the message has the reason."""
 
 
 class EmptyClassError(Exception):
@@ -89,7 +89,7 @@ class Empty(Check):
 
     @classmethod
     def of(cls, what: str, missing: str) -> Empty:
-        """Return the check of `what`; `missing` says which runs there are none of."""
+        """Return the check of `what`; `missing` names the runs that do not exist."""
         return cls(what, missing, "all", holds=False)
 
 
@@ -129,8 +129,8 @@ Judge = Callable[..., Check | Iterable[Check]]
 class Rule:
     """A predicate's function with the bounds that it takes from the criterion.
 
-    `instead` says what is judged and why where the criterion cannot be judged as it is written; such a claim is shown
-    beside its criterion and does not count as holding. `deterministic` marks what no seed changes.
+    If the criterion cannot be judged as written, `instead` has the judged statement and the reason; such a claim is
+    shown with its criterion and does not count as holding. `deterministic` marks claims that do not depend on seeds.
     """
 
     judge: Judge
@@ -141,9 +141,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of a panel: `low` and `high` are the ends of the confidence intervals, where there are some.
+    """A curve of a panel: `low` and `high` are the ends of the confidence intervals, if any.
 
-    With `points` its points stand alone, without a line: the numbers that a paper prints.
+    With `points` it has no line, as for the numbers that a paper prints.
     """
 
     name: str
@@ -173,7 +173,7 @@ class Panel:
     """One part of a figure; an axis is logarithmic if its name is in `log` (``x``, ``y``).
 
     The vertical axis begins at `y_from`, or below it where a value is less. With `names` the places 1, 2 and so on of
-    the horizontal axis have these, and points stand alone.
+    the horizontal axis have these labels, and points are not joined.
     """
 
     title: str
@@ -189,7 +189,7 @@ Plot = Callable[[Data], Sequence[Panel]]
 
 
 class Study:
-    """An experiment of the register, made to run. The decorators fill it in; `module` is the one that it stands in."""
+    """An experiment of the register with its functions, which decorators add; `module` is its module."""
 
     def __init__(self, identifier: str) -> None:
         self.experiment: Experiment = experiments()[identifier]
@@ -214,7 +214,7 @@ class Study:
     def predicate(
         self, identifier: str, *, instead: str = "", deterministic: bool = False, **bounds: float
     ) -> Callable[[Judge], Judge]:
-        """Take the function that judges a predicate; `bounds` are handed to it by name. See `Rule` for the rest."""
+        """Take the function that judges a predicate; `bounds` are its keyword arguments. See `Rule` for the rest."""
         self._own(identifier)
 
         def take(judge: Judge) -> Judge:
@@ -233,13 +233,13 @@ class Study:
         self.controls[name] = Control(name, mutation, tuple(flips), why)
 
     def cannot_fail(self, identifier: str, reason: str) -> None:
-        """Say why no sensible mutation makes a claim fail: it is labelled so, and not counted."""
+        """Record why no sensible mutation makes a claim fail; the claim is labelled and not counted."""
         if identifier not in {predicate.id for predicate in self.experiment.predicates}:
             raise ValueError(f"{self.id} has no predicate {identifier}")
         self.unfailing[identifier] = reason
 
     def skip(self, identifier: str, reason: str) -> None:
-        """Say why a predicate gets no verdict."""
+        """Record why a predicate has no verdict."""
         self._own(identifier)
         self.skipped[identifier] = reason
 

@@ -1,9 +1,8 @@
-"""Controls at work: each study's mutations are run on the first block of seeds, and their claims must fail.
+"""Runs of controls: each study's mutations run on the first block of seeds, and their claims must fail.
 
-A claim has flipped if it holds in the first block and plainly fails under the mutation: by its checks, not by an error
-or an empty class, not by a check that sampling error leaves open, and with every changed case still carrying at least a
-tenth of what it carried. Like an experiment, a control that sampling error leaves open is repeated once with four times
-the seeds.
+A claim has flipped if it holds in the first block and fails under the mutation. It must fail by a check that sampling
+error does not leave open, not by an error or an empty class, and every changed case must still deliver at least a tenth
+of its data. Like an experiment, a control that sampling error leaves open is repeated once with four times the seeds.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ FLIPPED, KEPT, INVALID, IDLE = "flipped", "did not flip", "not valid", "not appl
 
 @dataclass(frozen=True)
 class Trial:
-    """What a control did to a claim: one of the four words, and why.
+    """The effect of a control on a claim: one of the four words, and the reason.
 
     `is_open` is true if more seeds could change the outcome.
     """
@@ -44,7 +43,7 @@ class Trial:
 
 
 def judged(original: Block, mutated: Block, starved: str = "") -> Trial:
-    """Return what became of a claim; `starved` says which case delivers too little, if one does."""
+    """Return the outcome for a claim; `starved` names a case that delivers too little, if any."""
     if not original.holds:
         return Trial(IDLE, "the claim does not hold in the first block")
     if starved:
@@ -62,7 +61,7 @@ def judged(original: Block, mutated: Block, starved: str = "") -> Trial:
 
 
 def starved(original: Attempt, mutated: Attempt, store: Store) -> str:
-    """Name the first changed case that delivers less than a tenth of the bytes of the case in whose place it stands."""
+    """Name the first changed case that delivers less than a tenth of the bytes of the case that it replaces."""
     one, other = original.data(store), mutated.data(store)
     for label, case in mutated.cases.items():
         if label not in original.cases:
@@ -147,7 +146,7 @@ def load(file: Path, effort: str) -> dict[str, dict[str, Any]]:
 
 
 def save(file: Path, effort: str, entries: Mapping[str, dict[str, Any]]) -> None:
-    """Put entries of an effort on record in `file`, beside the others."""
+    """Add the entries of an effort to the record in `file`."""
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     known[effort] = {**known.get(effort, {}), **entries}
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What becomes of a claim that was judged on two disjoint blocks of seeds: one of six classes.
+"""The class of a claim that was judged on two disjoint blocks of seeds: one of six.
 
-`classify` is the whole rule. It sees what each block gave, whether sampling error could change that, and whether a
+`classify` is the whole rule. It uses the result of each block, whether sampling error could change that, and whether a
 control is known to make the claim fail.
 """
 
@@ -35,7 +35,7 @@ MEANING = {
     Word.CANNOT_FAIL: "it is met, but under no control, a change that should break it, does it fail",
     Word.NOT_JUDGED: "there is no verdict on the criterion as written; a note gives the reason",
 }
-"""What each class means, for the pages."""
+"""The meaning of each class, for the pages."""
 
 
 COUNTED = {
@@ -44,14 +44,14 @@ COUNTED = {
     Word.DEPENDS: "depend on seeds",
     Word.FAILS: "fail",
 }
-"""What stands behind a number of claims of a class."""
+"""The words after the number of claims of a class."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What one block of seeds gave for a claim.
+    """The result of one block of seeds for a claim.
 
-    `holds` is None if it was not judged; `note` says why, or which class of runs is empty where there is no check.
+    `holds` is None if it was not judged; `note` has the reason, or the empty class of runs if there is no check.
     """
 
     first_seed: int
@@ -62,15 +62,14 @@ class Block:
 
     @property
     def measured(self) -> str:
-        """What was measured, all checks in one line."""
+        """The measurements, all checks in one line."""
         return "; ".join(map(str, self.checks)) or self.note
 
 
 def classify(blocks: Sequence[Block], *, instead: bool = False, unfailing: bool = False) -> Word:
-    """Return the class of a claim from its blocks: two, or one if nothing in it is random.
+    """Return the class of a claim from its blocks: two, or one if it is deterministic.
 
-    `instead` says that the blocks were judged by something else than the criterion; `unfailing` that no control makes
-    the claim fail.
+    `instead`: the blocks were not judged by the criterion. `unfailing`: no control makes the claim fail.
     """
     answers = [block.holds for block in blocks]
     if not answers or None in answers:
@@ -106,8 +105,8 @@ def is_open(blocks: Sequence[Block]) -> bool:
 def open_checks(blocks: Sequence[Sequence[Check]]) -> list[list[bool]]:
     """Return for each check of each block whether it is open.
 
-    Checks of the blocks belong together if they stand at the same place and compare the same thing; the values of both
-    are then pooled. A check that only one block has is judged by its own values.
+    Checks of the blocks correspond if they have the same position and compare the same quantity; their values are then
+    pooled. A check that only one block has is judged by its values.
     """
     made: list[list[bool]] = [[] for _ in blocks]
     for row in zip_longest(*blocks):
@@ -120,7 +119,7 @@ def open_checks(blocks: Sequence[Sequence[Check]]) -> list[list[bool]]:
 
 
 def _name(check: Check) -> str:
-    """Return what is compared, without the measured numbers that may stand in it."""
+    """Return the compared quantity, without the measured numbers in its text."""
     return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?|none|inf|nan|±", "", check.what).replace(" ", "")
 
 
@@ -135,9 +134,9 @@ def contains_a_bound(checks: Sequence[Check]) -> bool:
             low, high = wilson([bool(value) for one in values for value in one])
             contained = any(low <= bound <= high for bound in bounds)
         else:
-            # Bounds may differ between blocks, where a bound is a share of what was measured.
+            # Bounds may differ between blocks, if a bound is a share of a measurement.
             low, high = interval([value - bound for one, bound in zip(values, bounds, strict=True) for value in one])
-            # Values that are all alike on a bound, as counts on a hard limit, are no matter of more seeds.
+            # More seeds do not change equal values on a bound, such as counts at a hard limit.
             contained = low <= 0.0 <= high and low < high
         if contained:
             return True

@@ -245,7 +245,7 @@ def test_the_command_enlarges_what_is_open(tmp_path: Path, capsys: pytest.Captur
     assert rows["a"]["opened"] == ["I-fig2-e"]
     assert (rows["a"]["runs"], rows["e"]["verdict"]) == (16, "holds")
     page = (tmp_path / "I-fig2.html").read_text(encoding="utf-8")
-    assert "8 a case in each of 2 blocks; 4 times the plan&#x27;s, since I-fig2-e could go either way" in page
+    assert "8 a case in each of 2 blocks; 4 times the plan&#x27;s, because of open claims: I-fig2-e" in page
     assert main(["reproduce", "I-fig2", "--quick", "-o", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "2 hold, 1 depend on seeds, 1 fail, 1 undecided, 0 cannot fail, 2 not judged" in out

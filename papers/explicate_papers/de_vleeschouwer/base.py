@@ -1,10 +1,10 @@
-"""What paper D's experiments share: ten flows over a narrow link, half of them go on over a lossy one.
+"""Common set-up of paper D's experiments: ten flows over a bottleneck, half of which continue over a lossy link.
 
     s0 ... s9 --- n0 ---> n1 --- n2 (clean)
                            `---- n3 (lossy)
 
-Every link has 5 Mbit/s and 20 ms. Sums of throughput are of bytes that left the bottleneck, as in the text: the bytes
-that enter the two links behind it, whatever is lost on them. What the text leaves out stands in ``choices.toml``.
+Every link has 5 Mbit/s and 20 ms. Sums of throughput count bytes that left the bottleneck, as in the text: they enter
+the two links behind it, including bytes lost there. ``choices.toml`` has the parameters that the text leaves out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BOTTLENECK, CLEAN, LOSSY = "n0->n1", "n1->n2", "n1->n3"
 NOTHING = 1e-9
 """The slack of an ordering that equality fulfils."""
 NO_PROCESSING = "none"
-"""For runs whose packets' lives are read again: a packet leaves at the very instant that lets it go."""
+"""For runs whose packet records are analysed: a packet leaves at the instant at which it may be sent."""
 
 
 def case(
@@ -184,22 +184,22 @@ def warmup_s(results: Results) -> float:
 
 
 def clean_mbps(results: Results) -> float:
-    """Return what left the bottleneck for the clean link, Mbit/s."""
+    """Return the throughput from the bottleneck to the clean link, Mbit/s."""
     return RATE_MBPS * metrics.link(results, CLEAN, "utilisation")
 
 
 def lossy_mbps(results: Results) -> float:
-    """Return what left the bottleneck for the lossy link, Mbit/s."""
+    """Return the throughput from the bottleneck to the lossy link, Mbit/s."""
     return RATE_MBPS * metrics.link(results, LOSSY, "utilisation")
 
 
 def clean_goodput_mbps(results: Results) -> float:
-    """Return what the receivers of the loss-free half got in order, Mbit/s."""
+    """Return the goodput of the loss-free half, Mbit/s."""
     return metrics.total(results, "goodput_bps", "clean") / 1e6
 
 
 def lossy_goodput_mbps(results: Results) -> float:
-    """Return what the receivers of the lossy half got in order, Mbit/s."""
+    """Return the goodput of the lossy half, Mbit/s."""
     return metrics.total(results, "goodput_bps", "lossy") / 1e6
 
 

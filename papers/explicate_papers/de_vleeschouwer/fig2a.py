@@ -30,7 +30,7 @@ def lossy_flows_starve(data: Data, most: float) -> Check:
 
 @study.predicate("D-fig2a-b", least=0.65)
 def others_take_over(data: Data, least: float) -> Check:
-    """The loss-free flows take what is freed."""
+    """The loss-free flows use the capacity that the lossy ones leave."""
     clean, _ = base.sums(data, SYSTEM)
     return at_least("Mbit/s of the loss-free flows", clean, least * base.RATE_MBPS)
 

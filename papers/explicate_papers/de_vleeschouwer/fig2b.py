@@ -1,6 +1,6 @@
 """D-fig2b: sums of throughput over time, 5 % loss, retransmissions by timer (figure 2b).
 
-Set-up: as D-fig2a. The panel's label is lost: D-P9 says what is judged; its sibling is run beside it.
+Set-up: as D-fig2a. The panel's label is lost: D-P9 names the protocol that is judged; the other one is run too.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 @study.predicate("D-fig2c-a", least=0.8)
 def fair(data: Data, least: float) -> Check:
-    """Lossy flows get nearly as much."""
+    """Lossy flows have nearly the same throughput."""
     return at_least("F(c)", base.fairness(data, MONITOR), least)
 
 

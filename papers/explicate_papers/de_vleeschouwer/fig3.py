@@ -35,7 +35,7 @@ def monitor_fairest_dumb_worst(data: Data, from_percent: float) -> Iterator[Chec
 
 @study.predicate("D-fig3-b", gain=0.05, from_percent=5)
 def timer_helps(data: Data, gain: float, from_percent: float) -> Iterator[Check]:
-    """The retransmission timer is worth while."""
+    """The retransmission timer improves the fairness."""
     for loss in base.losses(data.effort):
         if loss >= from_percent:
             difference = base.fairness(data, "LR-XCP_PA", loss) - base.fairness(data, "XCP_PA", loss)

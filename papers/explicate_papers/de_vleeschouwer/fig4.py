@@ -32,7 +32,7 @@ def cases(effort: Effort) -> dict[tuple[str, float], Case]:
 def queue_preserves_use(
     data: Data, least: float, up_to_percent: float, grade: float, grade_percent: float
 ) -> Iterator[Check]:
-    """With ten packets in the queue the link stays busy. The grade is told with the verdict and does not decide it."""
+    """With ten packets in the queue the link stays busy. The verdict reports the grade and does not depend on it."""
     used = {loss: data.measure((WITH, loss), base.utilisation) for loss in base.losses(data.effort)}
     low = {loss: one for loss, one in used.items() if loss <= up_to_percent}
     lowest = min((one.mean, loss) for loss, one in used.items() if loss <= grade_percent)

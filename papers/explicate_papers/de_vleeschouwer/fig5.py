@@ -50,7 +50,7 @@ def mean_window(results: Results) -> float:
 
 
 def kept(data: Data, system: str, threshold: int, window: int) -> Sample:
-    """Return F as a share of what it is without a limit."""
+    """Return F as a share of its value without a limit."""
     return base.fairness(data, system, threshold, window) / base.fairness(data, system, threshold, ENOUGH)
 
 

@@ -47,7 +47,7 @@ def cases(effort: Effort) -> dict[tuple[str, int, float], Case]:
 
 
 def gap(data: Data, system: str, burst: int, loss: float) -> Sample:
-    """Return how much more the loss-free flows get, Mbit/s."""
+    """Return the lead of the loss-free flows, Mbit/s."""
     clean, lossy = base.sums(data, system, burst, loss)
     return clean - lossy
 
@@ -72,7 +72,7 @@ def competitive_at_low_loss(data: Data, least: float, up_to_percent: float) -> I
 
 @study.predicate("D-fig6-c")
 def loss_free_above(data: Data) -> Iterator[Check]:
-    """The loss-free half gets the upper half."""
+    """The loss-free half has more than half of the throughput."""
     for label in data.labels:
         clean, lossy = base.sums(data, *label)
         name = f"{label[0]}, B{label[1]}, {label[2]:g} %: loss-free over lossy, Mbit/s"
@@ -80,7 +80,7 @@ def loss_free_above(data: Data) -> Iterator[Check]:
 
 
 def lost_percent(results: Results) -> float:
-    """Return what the lossy link lost of the packets that crossed it, percent."""
+    """Return the loss rate of the lossy link, percent."""
     sent = metrics.link(results, base.LOSSY, "utilisation") * base.RATE_MBPS * 1e6 / 8 / 1000
     seconds = metrics.end_s(results) - base.warmup_s(results)
     return 100 * metrics.link(results, base.LOSSY, "drops_channel") / (sent * seconds)

@@ -28,7 +28,7 @@ def beside_tcp(effort: Effort, system: str) -> Case:
 
 @study.predicate("D-fig7a-a", low=2.3, high=5)
 def three_to_four_times(data: Data, low: float, high: float) -> Check:
-    """XTCP gets 3 to 4 times TCP's throughput."""
+    """XTCP has 3 to 4 times TCP's throughput."""
     return between("XTCP over TCP", base.fairness(data, SYSTEM), low, high)
 
 

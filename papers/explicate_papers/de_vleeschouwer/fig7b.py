@@ -24,7 +24,7 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 @study.predicate("D-fig7b-a", low=0.7, high=1.4)
 def fair(data: Data, low: float, high: float) -> Check:
-    """Both get about the same."""
+    """Both have about the same throughput."""
     return between("XTCP over TCP", base.fairness(data, FRIEND), low, high)
 
 
@@ -42,7 +42,7 @@ def closer_to_one(data: Data, share: float) -> Check:
 
 
 def distance(ratio: float) -> float:
-    """Return how far a ratio is from one, |ln ratio|; infinite if one side gets nothing."""
+    """Return how far a ratio is from one, |ln ratio|; infinite if one side has no throughput."""
     return abs(math.log(ratio)) if ratio > 0 else math.inf
 
 

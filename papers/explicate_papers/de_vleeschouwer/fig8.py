@@ -82,7 +82,7 @@ def monitor_efficient(data: Data, least: float) -> Check:
 def worse_than_xcp_above_one_percent(
     data: Data, from_percent: float, difference: float, low_percent: float
 ) -> Iterator[Check]:
-    """A halved window hurts a sender that loses packets besides."""
+    """A halved window reduces the throughput of a sender that also loses packets."""
     for loss in base.losses(data.effort):
         xtcp, xcp = base.fairness(data, "LR-XTCP", loss), base.fairness(data, "LR-XCP", loss)
         if loss >= from_percent:

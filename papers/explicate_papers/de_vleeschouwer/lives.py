@@ -1,4 +1,4 @@
-"""One flow's life read again from the record of its packets: every retransmission held against what its sender knew."""
+"""Analysis of one flow's packet record: compares every retransmission with the sender's information at that time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINE = re.compile(r" *(\d+)\.(\d{9})  (\S*) +(enqueue|delivered) +\S+ (data|ack)
 
 
 Event = tuple[int, str, int, int]
-"""Time (ns), what happened (sent, arrives, answered), segment or first missing one, and packet number."""
+"""Time (ns), event (sent, arrives, answered), segment or first missing segment, and packet number."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Copy:
 
 @dataclass
 class Life:
-    """What a flow sent again, and how often a rule was broken (the fields that should be zero)."""
+    """A flow's retransmissions, and violations of the rules (fields that should be zero)."""
 
     resent: int = 0
     """Retransmissions that an acknowledgement let go."""
@@ -57,7 +57,7 @@ class Life:
 
 
 def most_in_a_round_trip(seen: Life) -> int:
-    """Return the most retransmissions by acknowledgements within any span of the shortest round trip."""
+    """Return the maximum of retransmissions by acknowledgements within a span of the shortest round trip."""
     times = [at for at, _ in seen.distances]
     return max((bisect_left(times, at + seen.round_trip_ns) - i for i, at in enumerate(times)), default=0)
 
@@ -112,7 +112,7 @@ def life(results: Results, threshold: int, places: int) -> Life:
 
 
 def _goes_back(events: Sequence[Event], start: int, highest: int) -> bool:
-    """Return whether what is sent from event `start` on, up to `highest`, is all that follows that segment in order."""
+    """Return whether the segments sent from event `start` on are all that follow it up to `highest`, in order."""
     follows = events[start][2] + 1
     for _, what, segment, _ in islice(events, start + 1, None):
         if what == "answered":
@@ -127,7 +127,7 @@ def _goes_back(events: Sequence[Event], start: int, highest: int) -> bool:
 
 
 def _events(trace: str) -> Iterator[Event]:
-    """Yield what happened to a flow's packets, link by link."""
+    """Yield the events of a flow's packets, link by link."""
     for line in trace.splitlines():
         found = LINE.match(line)
         if not found:

@@ -1,6 +1,6 @@
-"""D-txt-abl: what each mechanism of section 4 contributes (sections 4.1 to 4.4). Set-up: `base.py`, 5 % loss.
+"""D-txt-abl: the contribution of each mechanism of section 4 (sections 4.1 to 4.4). Set-up: `base.py`, 5 % loss.
 
-The switches are those of the recovery `loss_resilient`, over a window that losses leave alone (XCP) or halve (TCP).
+The switches are those of the recovery `loss_resilient`, over a window that losses do not change (XCP) or halve (TCP).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOSS = 5.0
 
 
 def name(law: str, on: Sequence[str]) -> tuple[str, str]:
-    """Return the label of a law with these switches on."""
+    """Return the label of a controller with these switches on."""
     return law, "".join(LETTERS[switch] for switch in on) or "none"
 
 
@@ -51,7 +51,7 @@ def cases(effort: Effort) -> dict[str | tuple[str, str], Case]:
 
 
 def fairness(data: Data, law: str, *on: str) -> Sample:
-    """Return F of a law with these switches on."""
+    """Return F of a controller with these switches on."""
     return base.fairness(data, *name(law, on))
 
 

@@ -1,8 +1,8 @@
-"""D-txt-beyond: what the paper expects or wishes (sections 5.1, 8.1). Set-up: `base.py`.
+"""D-txt-beyond: expectations and proposals of the paper (sections 5.1, 8.1). Set-up: `base.py`.
 
-(a) SACK in place of packet numbers: the same monitor and timers. (b) A path that does not speak XTCP: its end refuses,
-and the flow goes on as TCP.
-(c) Video over UDP that obeys the routers' flags, beside file transfers over XTCP.
+(a) SACK instead of packet numbers, with the same monitor and timers. (b) A path without XTCP: the receiver refuses it,
+and the flow continues as TCP.
+(c) Video over UDP that follows the routers' flags, and file transfers over XTCP.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def cases(effort: Effort) -> dict[tuple[str, float], Case]:
 
 @study.predicate("D-txt-beyond-a", most=0.07, up_to_percent=10)
 def sack_does_as_well(data: Data, most: float, up_to_percent: float) -> Iterator[Check]:
-    """Either way the sender knows what arrived."""
+    """Both reports inform the sender of the packets that arrived."""
     for loss in LOSSES:
         if loss <= up_to_percent:
             sack, monitor = (base.fairness(data, system, loss) for system in (SACK, MONITOR))
@@ -49,7 +49,7 @@ def sack_does_as_well(data: Data, most: float, up_to_percent: float) -> Iterator
 
 
 def told(results: Results) -> float:
-    """Return what the bottleneck's router made of XTCP packets: flags, drops counted or not."""
+    """Return the counters of the bottleneck's router for XTCP packets: flags, drops counted or not."""
     names = ("congestion_flags", "congestion_counter", "uncounted_drops")
     return sum(metrics.largest(metrics.series(results, base.BOTTLENECK, name)) for name in names)
 
@@ -61,7 +61,7 @@ def delivered(group: str) -> Callable[[Results], float]:
 
 @study.predicate("D-txt-beyond-b", percent=5)
 def reverts_to_tcp(data: Data, percent: float) -> Iterator[Check]:
-    """No packet of XTCP's is seen, and the flows get what TCP gets."""
+    """The router counts no packet of XTCP, and the flows have TCP's throughput."""
     for loss in (0.0, 1.0):
         yield at_least(f"drops at {loss:g} %", data.measure((REFUSED, loss), base.refused), 1)
         yield equal(f"flags and drops of XTCP's at {loss:g} %", data.measure((REFUSED, loss), told), 0)
@@ -72,7 +72,7 @@ def reverts_to_tcp(data: Data, percent: float) -> Iterator[Check]:
 
 @study.predicate("D-txt-beyond-c", low=0.7, high=1.4)
 def video_shares(data: Data, low: float, high: float) -> Check:
-    """Flags govern both alike."""
+    """Flags control both in the same way."""
     return between("video over files", base.fairness(data, VIDEO, 0.0), low, high)
 
 

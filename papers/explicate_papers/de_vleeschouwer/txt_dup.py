@@ -1,6 +1,6 @@
 """D-txt-dup: one duplicate ACK or three before a retransmission (end of section 7.1). Set-up: `base.py`.
 
-Retransmissions in a round trip are counted from the lives of one lossy flow's packets (`lives.py`): the most in any
+Retransmissions in a round trip are counted from the packet record of one lossy flow (`lives.py`): the maximum in a
 span of the flow's shortest round trip, without those of timers.
 """
 
@@ -65,13 +65,13 @@ def lead_grows(data: Data, high: float, low: float) -> Iterator[Check]:
 
 
 def most_resent(results: Results) -> float:
-    """Return the most retransmissions by acknowledgements of the watched flow within its shortest round trip."""
+    """Return the maximum of retransmissions by acknowledgements of the recorded flow within its shortest round trip."""
     return float(most_in_a_round_trip(life(results, 1, PLACES)))
 
 
 @study.predicate("D-txt-dup-b", most=1, percent=10)
 def one_per_round_trip(data: Data, most: float, percent: float) -> Iterator[Check]:
-    """The timer's sender resends once a round trip besides its timer, the monitor's more often."""
+    """Besides its timer the timer's sender retransmits once per round trip, the monitor's more often."""
     for loss in losses(data.effort):
         if loss >= percent:
             timer, monitor = (data.measure((system, TRACED, loss), most_resent) for system in SYSTEMS)

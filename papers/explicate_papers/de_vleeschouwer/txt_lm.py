@@ -1,8 +1,8 @@
-"""D-txt-lm: what the loss monitor promises of every retransmission (section 5.2). Set-up: `base.py`, 5 % loss.
+"""D-txt-lm: properties of every retransmission of the loss monitor (section 5.2). Set-up: `base.py`, 5 % loss.
 
-The lives of one lossy flow's packets are read again (`lives.py`): what was sent, and which packet each acknowledgement
-answered; for (d) with a receiver that has room for so little that the monitor's places run out. Hosts take no
-processing time here, so that a retransmission leaves at the instant of the acknowledgement that asks for it.
+The packet record of one lossy flow is analysed (`lives.py`): the packets sent, and the packet that each acknowledgement
+answers. In (d) the receiver's buffer is so small that the monitor's table fills. Hosts have no processing time here, so
+a retransmission leaves at the instant of the acknowledgement that causes it.
 """
 
 from __future__ import annotations

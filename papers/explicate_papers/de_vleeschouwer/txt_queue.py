@@ -21,14 +21,14 @@ SYSTEMS = ("LR-XTCP", "LR-LMXTCP")
 TCPS = ("newreno", "sack")
 DROPTAIL, RED = "drop-tail", "RED"
 STEP_S = 0.005
-"""Windows and queues are looked at so often."""
+"""Sampling interval of windows and queues."""
 CLOSE_UP_S = 50
 OFTEN = "sampled often"
 
 
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, str], Case]:
-    """Both systems over both policies, the TCPs that they mimic, and one run of each policy to look at closely."""
+    """Both systems over both policies, the TCPs that they resemble, and one run of each policy with fine sampling."""
     red = {"kind": "red", "limit": f"{effort.choices['D-P2']}pkt", **effort.table("D-P20")}
     queues = {DROPTAIL: None, RED: red}
     made: dict[tuple[str, str], Case] = {
@@ -45,7 +45,7 @@ def cases(effort: Effort) -> dict[tuple[str, str], Case]:
 
 @study.predicate("D-txt-queue-a", use=0.95, jain=0.9)
 def works_with_both(data: Data, use: float, jain: float) -> Iterator[Check]:
-    """Full and fair, whoever drops."""
+    """The link is full and fair with either drop policy."""
     for queue in (DROPTAIL, RED):
         for system in SYSTEMS:
             yield at_least(f"utilisation, {system} over {queue}", data.measure((system, queue), base.utilisation), use)
@@ -70,7 +70,7 @@ def counted(results: Results) -> float:
     instead="the counter and the queue are compared every 5 ms, because the record of packets has no counter",
 )
 def counter_within_queue(data: Data) -> Iterator[Check]:
-    """Every packet that is counted can still be told of."""
+    """Every counted packet can still be reported."""
     for queue in (DROPTAIL, RED):
         yield at_least(f"greatest counter, {queue}", data.measure((OFTEN, queue), counted), 1)
         yield equal(f"samples in which it exceeds the queue, {queue}", data.measure((OFTEN, queue), exceeded), 0)
@@ -100,7 +100,7 @@ def flags(results: Results) -> float:
 
 @study.predicate("D-txt-queue-c")
 def one_flag_for_each_drop(data: Data) -> Iterator[Check]:
-    """No drop gives two flags; all give one unless the cap holds it back or the end of the run comes first."""
+    """No drop causes two flags; each causes one unless the cap or the end of the run prevents it."""
     for queue in (DROPTAIL, RED):
         for system in SYSTEMS:
             label, name = (system, queue), f"{system} over {queue}"
@@ -160,7 +160,7 @@ def mimics_tcp(data: Data, percent: float) -> Iterator[Check]:
 
 
 def half_speaks(protocol: str) -> Rewrite:
-    """Return the mutation: the loss-free half of the XTCP flows speaks another protocol."""
+    """Return the mutation: the loss-free half of the XTCP flows uses another protocol."""
 
     def change(label: Any, one: Case) -> Case:
         system = SYSTEMS[1] if label[0] == OFTEN else label[0]

@@ -1,7 +1,7 @@
 """D-txt-rtx: the retransmission timer's length and its reasons (section 4.3, note 3). Set-up: `base.py`.
 
-Round trips are under-estimated (c) by timers that never exceed half of their usual length. Whether an expiry was
-justified (d) is read from the lives of a lossy flow's packets, for which hosts take no processing time.
+In (c) timers that never exceed half of their usual length underestimate the round trip. In (d) the packet record of a
+lossy flow shows whether an expiry was justified; hosts have no processing time there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOSSES = (1.0, 5.0, 10.0)
 USUAL = 2.0
 SHORT, TRACED = "half", "traced"
 HALF = {"min_rto": "100ms", "max_rto": "100ms"}
-"""Half of what the timeout is at least (D-P7), and less than the 120 ms that a packet travels."""
+"""Half of the minimum timeout (D-P7), and less than the 120 ms that a packet travels."""
 TOO_SHORT = {"min_rto": "40ms", "max_rto": "40ms"}
 """Both timers expire within the 120 ms that a packet travels."""
 RARE = 10
@@ -36,7 +36,7 @@ WATCHED = 5
 
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, float, float | str], Case]:
-    """Every factor at every loss rate, and two looks at single mechanisms."""
+    """Every factor at every loss rate, and two cases with single mechanisms."""
     made: dict[tuple[str, float, float | str], Case] = {
         (system, loss, factor): base.case(effort, system, loss, params={"retransmission_factor": factor})
         for system in SYSTEMS
@@ -84,7 +84,7 @@ def fires_before_the_recovery_timer(data: Data) -> Iterator[Check]:
     percent=10,
 )
 def stable_with_short_timers(data: Data, percent: float) -> Iterator[Check]:
-    """Too short an estimate swamps nobody."""
+    """Too short an estimate does not overload the other flows."""
     most = 1 + percent / 100
     for system in SYSTEMS:
         short, usual = ((system, 5.0, value) for value in (SHORT, USUAL))
@@ -94,7 +94,7 @@ def stable_with_short_timers(data: Data, percent: float) -> Iterator[Check]:
 
 
 def needless(results: Results) -> float:
-    """Return the retransmissions by clock of what had arrived, for each expiry of the timer, percent."""
+    """Return the retransmissions by timer of segments that had arrived, per expiry of the timer, percent."""
     return 100 * life(results, 3, 1000).in_vain / max(fired(results), 1.0)
 
 
@@ -105,7 +105,7 @@ def fired(results: Results) -> float:
 
 @study.predicate("D-txt-rtx-d", percent=1)
 def always_justified(data: Data, percent: float) -> Iterator[Check]:
-    """What the timer resends was lost."""
+    """Segments that the timer retransmits were lost."""
     for system in SYSTEMS:
         yield at_least(f"{system}: expiries", data.measure((system, 5.0, TRACED), fired), 1)
         share = data.measure((system, 5.0, TRACED), needless)

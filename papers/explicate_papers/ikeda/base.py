@@ -1,4 +1,4 @@
-"""What paper K's experiments share: a dumbbell whose round trip is 0.5 s (figure 3), and what is measured on it.
+"""Common set-up of paper K's experiments: a dumbbell with a round trip of 0.5 s (figure 3), and its measurements.
 
     s0 ... --- r1 === B ===> r2 --- d0 ...
 
@@ -23,7 +23,7 @@ RTT_S = 0.5
 PACKET = 1040
 T_RHO_S = 1.25
 GROWTH = 10.0
-"""1 + epsilon: what windows may grow in an interval."""
+"""1 + epsilon: the largest growth of windows in an interval."""
 K = 0.33
 FULL = 0.98
 """gamma: the share of the capacity that counts as full (equation 1)."""
@@ -53,7 +53,7 @@ def case(
     every: str = "50ms",
     of: Sequence[str] = ("cwnd", "router", "throughput", "queue"),
 ) -> Case:
-    """Return the paper's network with `flows` of one `system`; `params` and `router` add to what the system has.
+    """Return the paper's network with `flows` of one `system`; `params` and `router` add to those of the system.
 
     Flows start as ``K-P14`` says, or by `start`.
     """
@@ -116,7 +116,7 @@ def few(effort: Effort) -> int:
 
 
 def timer(effort: Effort) -> dict[str, str]:
-    """Return the least timeout of hosts with the tick that it is counted in (``K-P18``); laws see exact round trips."""
+    """Return the minimum timeout of hosts and its tick (``K-P18``); congestion controllers use exact round trips."""
     least, tick = effort.choices["K-P18"].split("/")
     return {"min_rto": least, "clock_tick": tick, "rtt_resolution": "0s"}
 
@@ -166,7 +166,7 @@ def utilisation(results: Results) -> float:
 
 
 def goodput_mbps(results: Results) -> float:
-    """Return what all flows delivered, without what was resent, Mbit/s."""
+    """Return the goodput of all flows, Mbit/s."""
     return metrics.total(results, "goodput_bps") / 1e6
 
 
@@ -200,7 +200,7 @@ def unmixed(content: dict[str, Any]) -> None:
 
 
 def growth_of(growth: int) -> Callable[[dict[str, Any]], None]:
-    """Return what gives the senders and routers of BISE another 1 + epsilon."""
+    """Return the settings that give the senders and routers of BISE another 1 + epsilon."""
 
     def change(content: dict[str, Any]) -> None:
         content["flows"][0]["params"]["xi"] = growth - 1

@@ -1,7 +1,7 @@
-"""K-fig1: what mixed codes do to a window in one round trip (figure 1, equations 7 to 9). Set-up: `unit.py`.
+"""K-fig1: the effect of mixed codes on a window in one round trip (figure 1, equations 7 to 9). Set-up: `unit.py`.
 
 Half of the link is loaded, and epsilon in the routers' equation 11 is 1: so k is the mixing ratio r. A flow of a
-thousand packets sends its window once; what that became a round trip later is compared with equation 8.
+thousand packets sends its window once; the window a round trip later is compared with equation 8.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EPSILON_S: float = base.GROWTH**SHARE_S - 1
 ALPHA_S = SHARE_S**2
 """Equation 5."""
 BISE = {"xi": base.GROWTH - 1, "t_rho": f"{base.T_RHO_S:g}s"}
-"""What the paper gives VCP's senders."""
+"""Parameters of VCP's senders in the paper."""
 
 
 @study.cases
@@ -52,7 +52,7 @@ def after(results: Results) -> float:
 
 
 def equation_8(results: Results) -> float:
-    """Return what the window should be after a round trip, for the router's mixing ratio."""
+    """Return the expected window after a round trip, for the router's mixing ratio."""
     r, window = unit.mixing_ratio(results), before(results)
     return (1 + EPSILON_S * r) * window + (1 - r) * ALPHA_S
 
@@ -63,7 +63,7 @@ def grown(results: Results) -> float:
 
 
 def added(results: Results) -> float:
-    """Return what a round trip added, packets."""
+    """Return the growth in a round trip, packets."""
     return after(results) - before(results)
 
 
@@ -78,7 +78,7 @@ def mixed(data: Data, percent: float) -> Iterator[Check]:
 
 @study.predicate("K-fig1-b")
 def ends(data: Data) -> Iterator[Check]:
-    """No 01 is an additive increase, nothing but 01 a multiplicative one; up to what a window in growth rounds off."""
+    """Without 01 the increase is additive, with 01 alone multiplicative; up to the rounding of a growing window."""
     yield near("r = 0: packets added", data.measure(0.0, added), ALPHA_S, 1e-3 * ALPHA_S)
     multiplied = data.measure(1.0, after) / data.measure(1.0, before)
     yield near("r = 1: factor", multiplied, 1 + EPSILON_S, 1e-3)
@@ -86,7 +86,7 @@ def ends(data: Data) -> Iterator[Check]:
 
 @study.predicate("K-fig1-c")
 def same_sender(data: Data) -> Iterator[Check]:
-    """VCP's sender with BISE's constants does what BISE's does, at every sample of the window."""
+    """VCP's sender with BISE's constants has BISE's window at every sample."""
     for r in (0.0, 0.3, 1.0):
         same = all(
             base.cwnd(one).equals(base.cwnd(other))
@@ -96,7 +96,7 @@ def same_sender(data: Data) -> Iterator[Check]:
 
 
 def vcp_sender(content: dict[str, Any]) -> None:
-    """Let a sender of VCP with its own constants send."""
+    """Use a VCP sender with VCP's constants."""
     _, bulk, _ = content["flows"]
     bulk["protocol"] = "vcp"
 

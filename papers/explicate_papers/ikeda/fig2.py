@@ -1,7 +1,7 @@
 """K-fig2: how the load grows under BISE by the paper's analysis, for several k (equations 10 to 12, figure 2).
 
-Nothing is simulated: what is checked is that the closed form solves what the routers do (equation 11 and the growth of
-equation 9), and that it has the properties which the text reads off it. Figure 5 compares it with simulations.
+Nothing is simulated. The checks are that the closed form solves the routers' equations (equation 11 and the growth of
+equation 9), and that it has the properties that the text derives from it. Figure 5 compares it with simulations.
 """
 
 from __future__ import annotations

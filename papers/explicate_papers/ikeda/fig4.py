@@ -16,7 +16,7 @@ from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 study = Study("K-fig4")
 
 SHOWN_S = 30.0
-"""What is drawn; VCP is watched longer, until it has filled the link."""
+"""The variants of the plot; VCP runs longer, until it has filled the link."""
 
 
 @study.cases
@@ -30,13 +30,13 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 
 def longest_queue(results: Results) -> float:
-    """Return the most packets that waited at the bottleneck."""
+    """Return the peak queue at the bottleneck, packets."""
     return metrics.link(results, base.BOTTLENECK, "queue_peak_packets")
 
 
 @study.predicate("K-fig4-a", packets=6009)
 def pipe(data: Data, packets: float) -> Iterator[Check]:
-    """The product, and what the simulated queue of one product holds: TCP fills it to the brim."""
+    """The bandwidth-delay product, and the peak of a queue of that size: TCP fills it."""
     yield equal("rate by round trip over packet, packets", Sample.of([base.pipe()]), packets)
     yield equal("longest queue under TCP, packets", data.measure(base.TCP, longest_queue), packets)
 

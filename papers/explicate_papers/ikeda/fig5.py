@@ -110,7 +110,7 @@ def not_reached(times: Sample, what: str) -> list[Empty]:
 
 
 def of_k(data: Data, ks: Iterable[float], mbps: Iterable[float]) -> tuple[Times, list[Empty]]:
-    """Return what `elapsed` does, of each k at each rate."""
+    """Return `elapsed` for each k at each rate."""
     return elapsed(data, [("k", k, rate) for k, rate in product(ks, mbps)])
 
 
@@ -164,7 +164,7 @@ def as_the_fluid(data: Data, tolerance: float) -> Iterator[Check]:
 
 @study.predicate("K-fig5-e")
 def more_growth_flattens(data: Data) -> Iterator[Check]:
-    """The larger 1 + epsilon, the less a decade costs; what is dropped is reported."""
+    """With a larger 1 + epsilon a factor of ten in rate costs less time; drops are reported."""
     ends = DECADES[0], DECADES[-1]
     times, empty = elapsed(data, [("growth", growth, mbps) for growth, mbps in product(GROWTHS, ends)])
     # Seconds that a decade more of bandwidth costs.

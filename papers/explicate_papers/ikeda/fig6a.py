@@ -15,7 +15,7 @@ SYSTEMS = (base.PROPOSED, base.VCP, base.TCP)
 FLOWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 QUICK_FLOWS = (1, 2, 5, 8, 10, 20)
 FLUID = {"t_rho": (0.68, 0.72), "t_d": (0.74, 0.85)}
-"""Utilisation of the first 30 s in the fluid, by what scales the additive increase: equation 5 or VCP's code."""
+"""Utilisation of the first 30 s in the fluid, by the scale of the additive increase: equation 5 or VCP's code."""
 
 
 def numbers(effort: Effort) -> Sequence[int]:

@@ -1,6 +1,6 @@
 """K-fig6b: the queue in the first 30 s, against the number of flows (figure 6b). The runs are those of figure 6a.
 
-The mean is over the time in which packets wait; both are shares of what the queue can hold, as in the text.
+The mean is over the time in which packets wait; both are shares of the queue's limit, as in the text.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def cases(effort: Effort) -> dict[tuple[str, int], Case]:
 
 
 def mean_queue(results: Results) -> float:
-    """Return the mean queue over the time in which there is one, as a share of what it holds; 0 without any."""
+    """Return the mean queue over the time in which it is not empty, relative to its limit; 0 if it is always empty."""
     waiting = metrics.link(results, base.BOTTLENECK, "queue_mean_nonempty")
     return 0.0 if math.isnan(waiting) else waiting / base.pipe()
 
 
 def longest_queue(results: Results) -> float:
-    """Return the longest queue as a share of what it holds."""
+    """Return the peak queue as a share of its limit."""
     return metrics.link(results, base.BOTTLENECK, "queue_max_packets") / base.pipe()
 
 

@@ -96,7 +96,7 @@ def timed_out(results: Results) -> float:
 
 @study.predicate("K-fig7-e", high=1e-3, low=1e-7, share=0.1, runs=90)
 def collapse(data: Data, high: float, low: float, share: float, runs: float) -> Iterator[Check]:
-    """At too high an error rate timeouts bring all down."""
+    """At too high an error rate timeouts reduce the goodput of all."""
     for system in SYSTEMS:
         few, many = goodput(data, system, low), goodput(data, system, high)
         name = f"{system}: Mbit/s at {high:g} ({many}) less {share:g} times those at {low:g} ({few})"

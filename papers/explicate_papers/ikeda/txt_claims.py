@@ -1,4 +1,4 @@
-"""K-txt-claims: what sections I to III say of VCP beside TCP and XCP, on the paper's own path. Set-up: `base.py`."""
+"""K-txt-claims: statements of sections I to III on VCP, TCP and XCP, on the paper's path. Set-up: `base.py`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIGITS = {"vcp": 0.0005, "tcp": 0.05}
 
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, str], Case]:
-    """One flow that starts, ten flows for 300 s, one flow for 300 s with losses, and cuts to look at."""
+    """One flow that starts, ten flows for 300 s, one flow for 300 s with losses, and cuts with fine sampling."""
     seconds = base.vcp_watched_s(effort, effort.choices["K-P3"])
     made = {
         ("start", base.VCP): base.case(effort, base.VCP, seconds=seconds),
@@ -75,12 +75,12 @@ def keeps_throughput(data: Data, loss: float) -> Check:
 
 
 def overload_cut(results: Results) -> float:
-    """Return what the first overload leaves of VCP's window."""
+    """Return the ratio of VCP's window after and before the first overload."""
     return _first_fall(results)
 
 
 def recovery_cut(results: Results) -> float:
-    """Return what the first fast retransmit after slow start leaves of TCP's window."""
+    """Return the ratio of TCP's window after and before the first fast retransmit that follows slow start."""
     return _first_fall(results)
 
 
@@ -91,7 +91,7 @@ def _first_fall(results: Results) -> float:
 
 @study.predicate("K-txt-claims-d", vcp=0.875, tcp=0.5)
 def cuts_less(data: Data, vcp: float, tcp: float) -> Iterator[Check]:
-    """0.875 against a half of what is in flight, a little more than the window, to the last digit."""
+    """0.875 against half of the data in flight, which slightly exceeds the window, to the last digit."""
     mine, other = data.measure(("cut", base.VCP), overload_cut), data.measure(("cut", base.TCP), recovery_cut)
     yield near("what a cut leaves of VCP's window", mine, vcp, DIGITS["vcp"])
     yield near("what a cut leaves of NewReno's window", other, tcp, DIGITS["tcp"])

@@ -85,7 +85,7 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """The stressed queue over time, and what is lost without stress."""
+    """The queue under stress over time, and the losses without stress."""
     queue = metrics.series(data.runs(STRESS)[0], base.BOTTLENECK, "queue_packets")
     grid = numbers(data.effort)
     shares: dict[str, list[Sample]] = {

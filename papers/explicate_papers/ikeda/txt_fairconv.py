@@ -1,8 +1,8 @@
-"""K-txt-fairconv: what the authors leave open: slow convergence to fair shares, strict independence of bandwidth.
+"""K-txt-fairconv: open questions of the authors: slow convergence to fair shares, strict independence of bandwidth.
 
 (a) A second flow joins at 10 Mbit/s; the variant that converges faster is VCP with four times the additive increase.
 (b) Growth of up to a thousandfold in an interval, so that only the routers' share limits it.
-(c) Round trips longer than the interval, which the controller assumes never to see.
+(c) Round trips longer than the interval, which the controller assumes not to occur.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ study = Study("K-txt-fairconv")
 
 JOIN_S = 60.0
 JOINS = (base.VCP, "fast", base.BISE)
-"""What a second flow joins; ``K-P23`` says how long it is watched: BISE's additive increase is a 39th of VCP's."""
+"""The scenarios that a second flow joins; ``K-P23`` has their length: BISE's additive increase is a 39th of VCP's."""
 RATIOS = (0.5, 1.0, 1.6, 2.0)
 """Round trip over interval."""
 BIN_S = 10.0
@@ -55,7 +55,7 @@ def cases(effort: Effort) -> dict[tuple[str, object], Case]:
 
 
 def shares(results: Results) -> pl.DataFrame:
-    """Return Jain's index of what the two flows received in the bins since the second joined."""
+    """Return Jain's index of the two flows' goodput in the bins since the second joined."""
     flows = [metrics.series(results, f"bulk.{i}", "throughput_bps", JOIN_S + 1.0) for i in (0, 1)]
     end = ((flows[0]["time_s"] / BIN_S - 1e-9).floor() + 1) * BIN_S
     bins = (
@@ -111,7 +111,7 @@ def peak(results: Results) -> float:
     "alone cannot fail",
 )
 def overshoots(data: Data, short: float, long: float) -> Iterator[Check]:
-    """The longer the round trip beside the interval, the further the load overshoots."""
+    """The longer the round trip relative to the interval, the further the load overshoots."""
     peaks = {ratio: data.measure(("ratio", ratio), peak) for ratio in RATIOS}
     measured = ", ".join(f"{ratio:g}: {value}" for ratio, value in peaks.items())
     yield above(

@@ -16,7 +16,7 @@ from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 study = Study("K-txt-table")
 
 LOADS = {0.5: 1, 0.795: 1, 0.805: 2, 0.995: 2, 1.005: 3}
-"""Constant loads, and the codes that table I gives them."""
+"""Constant loads, and their codes in table I."""
 ROUTERS = ("vcp", "vcp-bise")
 CODES = {1: "01", 2: "10", 3: "11"}
 KAPPA = 0.5
@@ -24,7 +24,7 @@ SURPLUS = 1.03
 """A load that fills the queue."""
 SHORT, LONG = "short", "long"
 MD, DIGIT = 0.875, 0.0005
-"""What a cut leaves, and half of the last digit that the criterion gives."""
+"""The share that remains after a cut, and half of the last digit of the criterion."""
 SPREAD = 0.2
 """No sample of 10 ms may have more of a round trip's increase than this."""
 
@@ -96,7 +96,7 @@ def regions(data: Data, low: float, high: float) -> Iterator[Check]:
 
 
 def misfit(results: Results) -> float:
-    """Return the largest error of a load factor, by equation 1 from the load that came and the queue that stood."""
+    """Return the largest error of a load factor against equation 1 with the measured load and standing queue."""
     rate = SURPLUS * base.FULL * base.MBPS * 1e6 / 8
     full = base.FULL * base.MBPS * 1e6 / 8 * base.T_RHO_S
     loads = base.load(results)
@@ -108,7 +108,7 @@ def misfit(results: Results) -> float:
 
 @study.predicate("K-txt-table-b")
 def equation_1(data: Data) -> Iterator[Check]:
-    """What came and half of what waits, over 98 % of what could be sent."""
+    """The arrivals plus half of the queue, divided by 98 % of the capacity."""
     packet = base.PACKET * 8 / (base.FULL * base.MBPS * 1e6 * base.T_RHO_S)
     yield at_most("largest error of the load factor (one packet in an interval)", data.measure("queue", misfit), packet)
     waits = f"load factor with a queue less the load, for which kappa = {KAPPA:g} counts"
@@ -117,7 +117,7 @@ def equation_1(data: Data) -> Iterator[Check]:
 
 
 def cuts(results: Results) -> list[float]:
-    """Return by what the window was multiplied where it fell."""
+    """Return the factors of the window's decreases."""
     steps = base.steps(base.cwnd(results))
     return [float(step) for step in steps.filter(steps < 1)]
 

@@ -1,8 +1,8 @@
-"""What paper I's experiments share: networks of XCP-i and plain routers, flows, measures, and controls.
+"""Common code of paper I's experiments: networks of XCP-i and plain routers, flows, measures, and controls.
 
-A network is a list of links, each of two nodes and a rate, both ways alike; a plain router is one whose ports say
-nothing. A host's own port never drops. The estimator is the paper's unless an experiment says otherwise: an oracle that
-takes the load of the cloud's links from their capacity once per control interval; the difference may be negative.
+A network is a list of links, each of two nodes and a rate for both directions. The ports of a plain router have no
+controller. A host's own port never drops. By default the estimator is the paper's: an oracle that subtracts the load of
+the cloud's links from their capacity once per control interval; the difference may be negative.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LAWS: dict[str, dict[str, Any]] = {
     "blind": {"law": "capacity", "cloud_queue": False},
     "capacity": {"law": "capacity"},
 }
-"""What a virtual router hands out, by the choice ``I-P13``."""
+"""The parameters of a virtual router, by the choice ``I-P13``."""
 
 Metric = Callable[[Results], float]
 Flows = dict[str, Any]
@@ -64,7 +64,7 @@ class Network:
 
 
 def chain(effort: Effort) -> tuple[Network, str]:
-    """Return figure 1: as many routers as ``I-P6`` says; the middle one, named too, sends into 30 Mbit/s."""
+    """Return figure 1 with ``I-P6`` routers, and the name of the middle one, which sends into 30 Mbit/s."""
     count = int(effort.choices["I-P6"])
     nodes = ["s", *(f"r{place}" for place in range(1, count + 1)), "d"]
     middle = nodes[(count + 1) // 2]
@@ -73,7 +73,7 @@ def chain(effort: Effort) -> tuple[Network, str]:
 
 
 def peering(effort: Effort) -> Network:
-    """Return figure 5: two clouds, joined by the XCP-i routers r1 and r2; ``I-P12`` says how fast their links are."""
+    """Return figure 5: two clouds, joined by the XCP-i routers r1 and r2; ``I-P12`` has the rates of their links."""
     narrow, wide = map(float, effort.choices["I-P12"].split("/"))
     links = [
         ("s", "e", 80),
@@ -178,7 +178,7 @@ def packet_bytes(effort: Effort) -> float:
 
 
 def mbps(results: Results, group: str) -> float:
-    """Return what a group brought over, Mbit/s of IP bytes; what came twice counts once."""
+    """Return the goodput of a group, Mbit/s of IP bytes; duplicates count once."""
     rows = results.flows.filter(results.flows["group"] == group)
     wanted = (flows for flows in tomllib.loads(results.scenario)["flows"] if flows["name"] == group)
     text = next(wanted)["packet"].removesuffix("B")
@@ -238,13 +238,13 @@ def timeouts(results: Results) -> float:
 
 
 def known(results: Results, name: str, variable: str) -> pl.DataFrame:
-    """Return the samples of what an agent keeps, as `metrics.series`; none if there is no such agent or entry."""
+    """Return the samples of an entry of an agent, as `metrics.series`; none if there is no such agent or entry."""
     mine = pl.col("object").cast(pl.String) == name
     return results.samples.filter(mine, pl.col("variable") == variable).select("time_s", "value")
 
 
 def most_known(results: Results, name: str, variable: str) -> float:
-    """Return the largest value of what an agent keeps; 0 if there is no such agent or entry."""
+    """Return the largest value of an entry of an agent; 0 if there is no such agent or entry."""
     frame = known(results, name, variable)
     return 0.0 if frame.is_empty() else metrics.largest(frame)
 
@@ -266,7 +266,7 @@ def percent_apart(what: str, ours: Sample, reference: Sample, percent: float) ->
 
 
 def panels(data: Data, label: Label, groups: Sequence[str], *, total: bool = False) -> list[Panel]:
-    """Return windows and throughputs over time of the first seed, with their `total` if wanted."""
+    """Return windows and throughputs over time of the first seed, with their `total` if requested."""
     results = data.runs(label)[0]
     rates = {group: over_time(results, group, bin_s=0.5) for group in groups}
     if total:

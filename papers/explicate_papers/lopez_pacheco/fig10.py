@@ -25,7 +25,7 @@ EVEN, UNEVEN = "even", "uneven"
 
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
-    """All flows start alike; or j0 with thirty times the window of j1."""
+    """All flows start in the same way; or j0 with thirty times the window of j1."""
     cloud, path = map(float, effort.choices["I-P15"].split("/"))
     links: list[tuple[str, str, float]] = [("j0", "ej", 80), ("j1", "ej", 80), ("ej", "cj", 80), ("cj", "r1", 10)]
     links += [("i", "ei", 80), ("ei", "ci", 80), ("ci", "r1", cloud), ("k", "ek", 80), ("ek", "r1", path)]
@@ -78,7 +78,7 @@ def never_beyond(data: Data, capacity: float, percent: float) -> Check:
 
 @study.predicate("I-fig10-b", low=4.5, high=5.2, apart=0.3)
 def the_cloud_is_shared(data: Data, low: float, high: float, apart: float) -> Iterator[Check]:
-    """j0 and j1 get 5 Mbit/s each."""
+    """j0 and j1 have 5 Mbit/s each."""
     one, other = (data.measure(EVEN, base.rate(name)) for name in ("j0", "j1"))
     yield between("Mbit/s of j0", one, low, high)
     yield between("Mbit/s of j1", other, low, high)
@@ -87,7 +87,7 @@ def the_cloud_is_shared(data: Data, low: float, high: float, apart: float) -> It
 
 @study.predicate("I-fig10-c", fair=20, percent=10)
 def the_rest_is_shared(data: Data, fair: float, percent: float) -> Iterator[Check]:
-    """I and k share what is left."""
+    """I and k share the remaining rate."""
     for name in ("i", "k"):
         ours = data.measure(EVEN, base.rate(name))
         yield between(f"Mbit/s of {name}", ours, fair * (1 - percent / 100), fair * (1 + percent / 100))
@@ -97,7 +97,7 @@ def the_rest_is_shared(data: Data, fair: float, percent: float) -> Iterator[Chec
 
 @study.predicate("I-fig10-d", by_s=30, share=5)
 def unequal_windows_converge(data: Data, by_s: float, share: float) -> Iterator[Check]:
-    """The virtual router is fair inside the cloud; what counts as 5 Mbit/s is what I-fig10-b takes for it."""
+    """The virtual router is fair inside the cloud; the tolerance around 5 Mbit/s is that of I-fig10-b."""
     as_five = study.rules["I-fig10-b"].bounds
 
     def late(name: str) -> base.Metric:

@@ -1,7 +1,7 @@
 """I-fig13: errors of the estimate on the fast merge, against TCP (figure 13).
 
-Set-up: figure 7 with all rates times ten, 20 s; buffers of 1700 packets on the way of i into the merge, of 700 on that
-of j. Drops over time are what came to a plain router less what left it and what waits; `losses.py` counts them.
+Set-up: figure 7 with all rates times ten, 20 s; buffers of 1700 packets on the path of i into the merge, of 700 on that
+of j. Drops over time are the arrivals at a plain router minus its departures and its queue; `losses.py` counts them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAPER_MB: dict[str | int, dict[str, float]] = {
     10: {"i": 690, "j": 182},
     20: {"i": 590, "j": 187},
 }
-"""What the senders brought over in the paper, by the error."""
+"""Data delivered by the senders in the paper, by the error."""
 
 
 @study.cases
@@ -103,7 +103,7 @@ def twenty_percent(data: Data, i: float, j: float) -> Iterator[Check]:
 
 
 def together(results: Results) -> float:
-    """Return what both brought over, MB."""
+    """Return the data delivered by both, MB."""
     return base.sent_mb(results, "i") + base.sent_mb(results, "j")
 
 
@@ -135,10 +135,10 @@ def buffers_decide(data: Data, spared: float, hurt: float) -> Iterator[Check]:
 
 
 def estimated(results: Results, one: str, link_s: float) -> pl.DataFrame:
-    """Return what the edge before a cloud estimates that it carries, bit/s: what is left, and the load in that time.
+    """Return the capacity that the edge before a cloud estimates, bit/s: the estimate plus the load of its interval.
 
-    There is a row for each estimate. The error is the estimate's: with an exact one this is the capacity. The load
-    comes `link_s` after it was sent, which counts where samples are as close as that.
+    There is a row for each estimate. With an exact estimate this is the capacity. The load
+    arrives `link_s` after it was sent, which matters for samples that are as close as that.
     """
     left = base.known(results, f"e{one}/r1", "measured_bps").filter(pl.col("value").is_finite())
     fresh = left.filter(pl.col("value").diff().fill_null(1.0) != 0).rename({"value": "left"})
@@ -172,7 +172,7 @@ def losses_where_it_errs_high(data: Data, low: float, high: float, intervals: fl
 
 
 def recoveries(data: Data, label: str | int) -> Sample:
-    """Return of each seed with losses how long it takes after one, s, on average; TCP's end with the run."""
+    """Return the mean recovery time after a loss for each seed with losses, s; for TCP it ends with the run at most."""
     found = [losses.recoveries(results, CAPACITY, data.effort) for results in data.runs(label)]
     means = [sum(times) / len(times) for times in found if times]
     if not means:
@@ -182,7 +182,7 @@ def recoveries(data: Data, label: str | int) -> Sample:
 
 @study.predicate("I-fig13-h", share=0.3)
 def quick_recovery(data: Data, share: float) -> Check:
-    """XCP-i is back at its throughput long before TCP is at its own."""
+    """XCP-i regains its throughput long before TCP regains its own."""
     ours, tcp = recoveries(data, 20), recoveries(data, TCP)
     what = f"s to 90 % of the throughput before a loss: XCP-i with 20 % ({ours}) over TCP's {tcp}"
     return at_most(what, ours / tcp.mean, share)
@@ -249,7 +249,7 @@ def _shown(data: Data, label: int, one: str) -> Panel:
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """The paper's six panels, and what was brought over beside the paper's numbers."""
+    """The paper's six panels, and the delivered data with the paper's numbers."""
     tcp, lossy = data.runs(TCP)[0], data.runs(20)[0]
     names = [label if label == TCP else f"{label} %" for label in PAPER_MB]
     places = [float(place) for place in range(1, len(names) + 1)]

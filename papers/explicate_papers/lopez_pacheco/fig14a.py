@@ -51,7 +51,7 @@ def cases(effort: Effort) -> dict[tuple[str, float | str], Case]:
 
 
 def arrivals(results: Results) -> list[float]:
-    """Return what comes to the shared link in each round trip, from the first with data on, Mbit/s."""
+    """Return the load of the shared link in each round trip from the first with data, Mbit/s."""
     feeds = [name for name in results.links["link"].to_list() if name.startswith("a") and name.endswith("->c1")]
     series = [metrics.series(results, name, "throughput_bps")["value"] for name in feeds]
     sums = [float(value) / 1e6 for value in sum(series[1:], series[0])]
@@ -59,12 +59,12 @@ def arrivals(results: Results) -> list[float]:
 
 
 def load(results: Results, rtts: float = 10) -> float:
-    """Return the most that came to the shared link in a round trip of the first `rtts` with data, Mbit/s."""
+    """Return the largest load of the shared link in one of the first `rtts` round trips with data, Mbit/s."""
     return max(arrivals(results)[: round(rtts) + 1])
 
 
 def next_estimate(results: Results) -> float:
-    """Return the least that an edge believes to be left in the three round trips after the burst's peak, Mbit/s."""
+    """Return the smallest estimate of an edge in the three round trips after the burst's peak, Mbit/s."""
     begun = arrivals(results)
     silent = len(metrics.series(results, "c1->c2", "throughput_bps")) - len(begun)
     peak = silent + begun.index(load(results))
@@ -76,7 +76,7 @@ def next_estimate(results: Results) -> float:
 
 
 def first_estimates(results: Results) -> float:
-    """Return the sum of what the edges of i and j believe to be left at first, Mbit/s."""
+    """Return the sum of the first estimates of the edges of i and j, Mbit/s."""
     known = [base.known(results, f"b{one}/a{one}", "cloud_available_bps")["value"] for one in "ij"]
     return sum(float(values[0]) for values in known if len(values)) / 1e6
 
@@ -125,7 +125,7 @@ def more_often_is_better(data: Data) -> Iterator[Check]:
 
 @study.predicate("I-fig14a-e")
 def n_paths_n_times(data: Data) -> Iterator[Check]:
-    """N paths believe in n times what there is: for each n what I-fig14a-a allows for two, 45 to 66 of 60 Mbit/s."""
+    """Estimates of n paths sum to n times the capacity; the tolerance is that of I-fig14a-a, 45 to 66 of 60 Mbit/s."""
     two = study.rules["I-fig14a-a"].bounds
     for n in range(1, 5):
         share = data.measure(("paths", n), load) / (n * CAPACITY)
@@ -175,7 +175,7 @@ study.skip(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """What comes to the shared link; drops against buffers; load and messages against the period."""
+    """Load of the shared link; drops against buffers; load and messages against the period."""
     results = data.runs(TWO)[0]
     shown = [Line.series(one, base.over_time(results, one, bin_s=0.2), 1e6) for one in "ij"]
     sizes = [float(buffer.removesuffix("bdp")) for buffer in BUFFERS]

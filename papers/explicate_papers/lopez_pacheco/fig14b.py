@@ -29,7 +29,7 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 @study.predicate("I-fig14b-a", most=0.5, after_s=20)
 def the_late_one_stays_small(data: Data, most: float, after_s: float) -> Check:
-    """It gets what shuffling yields."""
+    """Its rate is the one that shuffling yields."""
 
     def ratio(results: Results) -> float:
         i, j = (metrics.mean(base.over_time(results, one, LATE_S + after_s - 1)) for one in ("i", "j"))

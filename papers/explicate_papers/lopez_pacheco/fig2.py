@@ -1,7 +1,7 @@
-"""I-fig2: what a plain router at the bottleneck does to XCP (figures 1 and 2).
+"""I-fig2: the effect of a plain router at the bottleneck on XCP (figures 1 and 2).
 
 Set-up: one flow over three routers; 30 Mbit/s between the second router and the third, 80 elsewhere, 60 s.
-(a) TCP over plain routers; (b) XCP, every router speaks; (c) XCP, the router that owns the narrow link does not.
+(a) TCP over plain routers; (b) XCP over XCP routers; (c) XCP, the router at the bottleneck is plain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 study = Study("I-fig2")
 
 MOST_MB = 225.0
-"""What 30 Mbit/s carry in the 60 s, megabytes."""
+"""Data that 30 Mbit/s carry in 60 s, megabytes."""
 PAPER_MB = {"a": 215.004, "b": 223.808, "c": 52.426}
 FLOW = "bulk.0"
 EVERY_S = 0.02
@@ -29,7 +29,7 @@ EVERY_S = 0.02
 APART_S = 1.0
 """Falls of the window that follow each other sooner than this are one back-off: the recovery's, then the timer's."""
 HALF = (0.4, 0.6)
-"""What a halving leaves of the window: the recovery counts what is in flight, a little more than the window."""
+"""Share of the window after a halving: the recovery halves the data in flight, which slightly exceeds the window."""
 
 
 @study.cases
@@ -48,7 +48,7 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 
 def megabytes(results: Results) -> float:
-    """Return what was successfully sent, MB of IP bytes: what came twice counts once."""
+    """Return the delivered data, MB of IP bytes; duplicates count once."""
     return base.sent_mb(results, "bulk")
 
 
@@ -68,7 +68,7 @@ def unrest(results: Results) -> float:
 
 
 def backoffs(results: Results) -> list[tuple[float, float]]:
-    """Return the back-offs of the window: when each began, s, and what it left of the window."""
+    """Return the back-offs of the window: the time at which each began, s, and the share of the window after it."""
     times, values = window(results).get_columns()
     fallen = [place for place in range(1, len(values)) if values[place] < values[place - 1]]
     groups: list[list[int]] = []
@@ -106,7 +106,7 @@ def xcp_fills_all(data: Data, least: float) -> Check:
 
 @study.predicate("I-fig2-c", most=0.5, close_from=0.15, close_to=0.35)
 def silence_costs_half(data: Data, most: float, close_from: float, close_to: float) -> Check:
-    """52.426 MB in the paper; the closeness grade is told and does not decide."""
+    """52.426 MB in the paper; the grade of closeness is reported and does not determine the verdict."""
     sent = data.measure("c", megabytes)
     check = at_most("MB with XCP over a plain router", sent, most * MOST_MB)
     share = sent.mean / MOST_MB
@@ -127,7 +127,7 @@ def order(data: Data, a_over_c: float, b_over_c: float) -> Iterator[Check]:
 
 @study.predicate("I-fig2-e", reach=90, rtts=10, overshoot=20)
 def jumps_to_the_optimum(data: Data, reach: float, rtts: float, overshoot: float) -> Iterator[Check]:
-    """The window goes straight to the optimum."""
+    """The window reaches the optimum directly."""
     yield equal("drops in b", data.measure("b", base.drops), 0)
     rtt_s = 2 * len(base.chain(data.effort)[0].links) * base.link_s(data.effort)
     pipe = 30e6 / 8 * rtt_s / base.packet_bytes(data.effort)
@@ -170,7 +170,7 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """The windows of all three over time, their throughputs, and what was delivered beside the paper's numbers."""
+    """The windows of all three over time, their throughputs, and the delivered data with the paper's numbers."""
     runs = {label: data.runs(label)[0] for label in PAPER_MB}
     names = {"a": "(a) TCP", "b": "(b) XCP", "c": "(c) XCP, a plain router"}
     places = [1.0, 2.0, 3.0]

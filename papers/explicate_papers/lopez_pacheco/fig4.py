@@ -18,7 +18,7 @@ ASKED = "at the receiver, asked"
 
 
 def network(effort: Effort, place: str) -> base.Network:
-    """Return the network with its clouds in a place; ``I-P10`` says how fast those of both ends are."""
+    """Return the network with its clouds in a place; ``I-P10`` has the rates of those at both ends."""
     near, far = map(float, effort.choices["I-P10"].split("/"))
     return {
         SENDER: base.Network([("s", "c1", 80), ("c1", "r1", NARROW), ("r1", "d", 80)], {"c1"}),
@@ -29,7 +29,7 @@ def network(effort: Effort, place: str) -> base.Network:
 
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, str], Case]:
-    """XCP-i and XCP in each place; at the receiver also where it asks the last router to compute."""
+    """XCP-i and XCP in each place; at the receiver also with computation by the last router."""
 
     def case(place: str, protocol: str, **router: str) -> Case:
         flows = [base.flow(effort, "bulk", protocol, ("s", "d"))]
@@ -55,7 +55,7 @@ def _full(data: Data, place: str, least: float) -> Iterator[Check]:
 
 @study.predicate("I-fig4-a", least=0.95)
 def the_sender_answers(data: Data, least: float) -> Iterator[Check]:
-    """The first XCP-i router asks the sender."""
+    """The first XCP-i router sends a request to the sender."""
     yield from _full(data, SENDER, least)
 
 

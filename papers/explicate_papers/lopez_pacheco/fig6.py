@@ -1,4 +1,4 @@
-"""I-fig6: two clouds joined by XCP-i routers (figures 5 and 6), beside the same network with XCP everywhere.
+"""I-fig6: two clouds joined by XCP-i routers (figures 5 and 6), and the same network with XCP everywhere.
 
 Set-up: s - e - cloud - r1 - cloud - r2 - d; the first cloud's link has 30 Mbit/s, the second's 50, all others 80.
 """

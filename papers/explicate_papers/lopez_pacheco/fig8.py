@@ -38,20 +38,20 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 @study.predicate("I-fig8-a", low=9.3, high=10.05)
 def the_slow_cloud_is_full(data: Data, low: float, high: float) -> Check:
-    """Sender j gets its 10 Mbit/s."""
+    """Sender j has its 10 Mbit/s."""
     return between("Mbit/s of j", data.measure(CLOUDS, base.rate("j")), low, high)
 
 
 @study.predicate("I-fig8-b", low=26.5, high=29.7, share=0.995, capacity=30)
 def the_fast_cloud_is_not(data: Data, low: float, high: float, share: float, capacity: float) -> Iterator[Check]:
-    """Sender i gets 28 of its 30 Mbit/s."""
+    """Sender i has 28 of its 30 Mbit/s."""
     ours = data.measure(CLOUDS, base.rate("i"))
     yield between("Mbit/s of i", ours, low, high)
     yield at_most("Mbit/s of i", ours, share * capacity)
 
 
 def virtual_routers(results: Results) -> float:
-    """Return the most virtual routers that r1 has at a time."""
+    """Return the maximum number of virtual routers at r1."""
     return base.most_known(results, "r1", "virtual_routers")
 
 
@@ -71,7 +71,7 @@ def same_as_all_xcp(data: Data, percent: float) -> Iterator[Check]:
 
 @study.predicate("I-fig8-e")
 def shuffling_costs_it(data: Data) -> Check:
-    """What i does not get, bandwidth shuffling keeps from it."""
+    """Bandwidth shuffling explains the rate that i lacks."""
     still, shuffled = (data.measure(label, base.rate("i")) for label in (STILL, CLOUDS))
     return above("Mbit/s of i: gamma = 0 over gamma = 0.1", still, shuffled)
 

@@ -1,7 +1,7 @@
-"""When packets are dropped on figure 13's network, and how long their senders take to recover.
+"""Times of drops on figure 13's network, and recovery times of their senders.
 
-The tables count drops of whole runs. Over time they are what came to the plain router less what left it and what waits
-in it: exact to the packets in service where samples are as far apart as the two ends of the link before it.
+The tables count drops of whole runs. Over time they are the arrivals at the plain router minus its departures and
+its queue. This is exact to the packets in service if samples are as far apart as the delay of the link before it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from explicate_papers.lopez_pacheco import base
 from explicate_papers.study import Effort
 
 SERVED = 2.0
-"""Packets in service, or that stand between two samples: a smaller difference is no drop."""
+"""Packets in service or between two samples: a smaller difference is no drop."""
 
 
 def gap_s(effort: Effort) -> float:
@@ -31,7 +31,7 @@ def dropped(results: Results, one: str) -> pl.DataFrame:
     came, left = (metrics.series(results, name, "throughput_bps") for name in (f"e{one}->c{one}", router))
     waits, packets = (metrics.series(results, router, name)["value"] for name in ("queue_bytes", "queue_packets"))
     step_s = float(came["time_s"][1] - came["time_s"][0])
-    # What left the link before a sample ago is what has come by now.
+    # Packets that left the link one sample before have arrived by now.
     inside = (came["value"].shift(1, fill_value=0.0) - left["value"]).cum_sum() * step_s / 8 - waits
     length = float(waits.sum()) / max(float(packets.sum()), 1.0) or 1000.0
     gone = (inside / length).cum_max()
@@ -64,9 +64,9 @@ def over_time(results: Results, one: str, bin_s: float) -> pl.DataFrame:
 
 
 def recoveries(results: Results, senders: Iterable[str], effort: Effort) -> list[float]:
-    """Return how long each sender takes after each burst to 90 % of its throughput before it, s.
+    """Return the time of each sender after each burst until 90 % of its throughput before the burst, s.
 
-    The throughput before a loss is the mean of ``I-P24``. What lasts beyond the run, or to the next burst, ends there.
+    The throughput before a loss is the mean of ``I-P24``. A time ends with the run, or at the next burst.
     """
     before_s, made = float(effort.choices["I-P24"].removesuffix("s")), []
     for one in senders:

@@ -1,7 +1,7 @@
 """I-txt-detect: which routers find clouds, and the router that they name before it (section III-A.1, III-A.2).
 
 Set-up: for every length a chain of routers in each pattern of XCP-i and plain ones, all in one run, and one packet
-through each. A node's name says what it is: ``r0110x3`` is the third router of pattern 0110, 1 being a plain one.
+through each. A node's name gives its place: ``r0110x3`` is the third router of pattern 0110, 1 being a plain one.
 """
 
 from __future__ import annotations

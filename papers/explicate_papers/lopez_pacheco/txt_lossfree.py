@@ -1,7 +1,7 @@
 """I-txt-lossfree: XCP after a timeout (section II-A).
 
-Set-up: scenario c of figure 1. The window is sampled every 50 us: no more than one acknowledgement comes in that time,
-since data leave the last router 100 us apart or more. The trace says what each acknowledgement carried.
+Set-up: scenario c of figure 1. The window is sampled every 50 us: at most one acknowledgement arrives in that time,
+since data leave the last router 100 us apart or more. The trace has the contents of each acknowledgement.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cases(effort: Effort) -> dict[str, Case]:
 
 @dataclass(frozen=True)
 class Told:
-    """An acknowledgement: when it came, s, what it carried, bytes/s, and whether it is the third duplicate."""
+    """An acknowledgement: its arrival time, s, its feedback, bytes/s, and whether it is the third duplicate."""
 
     time_s: float
     feedback: int
@@ -68,7 +68,7 @@ def told(results: Results) -> list[Told]:
 
 @dataclass(frozen=True)
 class Step:
-    """What one sample shows: the window after it, those that the update rule gives, and what happened."""
+    """One sample: the window after it, the windows that the update rule permits, and the events."""
 
     time_s: float
     after: float
@@ -84,15 +84,15 @@ class Step:
 
     @property
     def as_told(self) -> bool:
-        """Whether the window is one that the rule gives."""
+        """Whether the rule permits the window."""
         return any(abs(self.after - one) <= ROUNDING * max(one, 1.0) for one in self.allowed)
 
 
 def allowed(before: float, answers: Sequence[Told], one_per_s: float, *, expired: bool) -> list[float]:
-    """Return what may become of a window: max(cwnd + H_feedback, packet) at each acknowledgement.
+    """Return the possible next windows: max(cwnd + H_feedback, packet) at each acknowledgement.
 
-    A feedback of 1 byte/s adds `one_per_s` packets. The third duplicate may find the window halved. Of a timer that
-    expired in the same time nobody knows whether it was before the acknowledgements or after them.
+    A feedback of 1 byte/s adds `one_per_s` packets. The third duplicate may find the window halved. If a timer
+    expired in the same time, its order relative to the acknowledgements is unknown.
     """
     found = [1.0 if expired else before]
     for one in answers:

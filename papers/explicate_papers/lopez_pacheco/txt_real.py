@@ -1,7 +1,7 @@
-"""I-txt-real: probes through the simulated cloud in place of the oracle (sections III-A.3 and VI).
+"""I-txt-real: probes through the simulated cloud instead of the oracle (sections III-A.3 and VI).
 
 Set-up: the fast merge of figure 13 and the two clouds of figure 5, the latter also with foreign traffic of 30 % of the
-narrow link and a loss of 1 % of what comes back from it. Probes are at most 1 % of the narrowest link.
+bottleneck and a loss of 1 % of the packets that return from it. Probes are at most 1 % of the narrowest link.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def better_than_tcp(data: Data) -> Iterator[Check]:
 
 
 def probes(results: Results) -> float:
-    """Return what was sent to measure the first cloud, share of its narrow link."""
+    """Return the probe traffic to the first cloud as a share of its narrow link."""
     rows = metrics.series(results, "e", "probe_bytes")
     return float(rows["value"].max()) * 8 / (metrics.end_s(results) * CAPACITY * 1e6)  # type: ignore[arg-type]
 

@@ -134,7 +134,7 @@ def unprompted(results: Results, wait_s: float) -> float:
 
 @study.predicate("I-txt-req-b", tries=3)
 def then_waits_for_a_packet(data: Data, tries: float) -> Iterator[Check]:
-    """A broken path is asked for again when something comes from it."""
+    """A new request is sent for a broken path when a packet arrives from it."""
     wait_s, runs = timeout_s(data.effort), data.runs(SILENT)
     counted = [whole(results, wait_s) for results in runs]
     for what, pick in (("fewest", min), ("most", max)):
@@ -145,7 +145,7 @@ def then_waits_for_a_packet(data: Data, tries: float) -> Iterator[Check]:
 
 
 def entries(results: Results, node: str) -> float:
-    """Return the most entries that a node has at a time."""
+    """Return the maximum number of entries of a node."""
     return base.most_known(results, node, "virtual_routers")
 
 
@@ -166,7 +166,7 @@ def lifetime(results: Results) -> float:
 
 
 def estimates(results: Results) -> float:
-    """Count the changes of what r knows of the cloud while the flow lasts."""
+    """Count the changes of r's state of the cloud while the flow lasts."""
     left = metrics.series(results, "r/e", "cloud_available_bps")
     return float((left.filter(left["time_s"] < STOP_S)["value"].diff().drop_nulls() != 0).sum())
 

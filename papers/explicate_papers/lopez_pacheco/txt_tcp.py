@@ -31,7 +31,7 @@ SECONDS = 120
 
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, int, int], Case]:
-    """Every mix in both places, TCP alone, and one of each with a queue of its own for XCP-i's packets."""
+    """Every mix in both places, TCP alone, and one of each with a separate queue for XCP-i's packets."""
 
     def case(place: str, ours: int, tcp: int) -> Case:
         network = base.Network(LINKS, {"c"} if place == CLOUD else ())
@@ -53,7 +53,7 @@ ours, tcp = base.rate("ours"), base.rate("tcp")
 
 @study.predicate("I-txt-tcp-a", percent=5)
 def takes_what_is_left(data: Data, percent: float) -> Iterator[Check]:
-    """XCP-i gets less than its share. That both fit the link cannot fail; that XCP-i gets less than its share can."""
+    """XCP-i has less than its share. That both fit the link cannot fail; that XCP-i has less than its share can."""
     for place in (CLOUD, ROUTER):
         for n, m in MIXES:
             got, theirs = (data.measure((place, n, m), metric) for metric in (ours, tcp))
@@ -65,7 +65,7 @@ def takes_what_is_left(data: Data, percent: float) -> Iterator[Check]:
 
 @study.predicate("I-txt-tcp-b", slack=1.1)
 def drops_nothing(data: Data, slack: float) -> Iterator[Check]:
-    """TCP's losses are TCP's own."""
+    """TCP causes its losses itself."""
     for place in (CLOUD, ROUTER):
         for n, m in MIXES:
             mixed, alone = data.measure((place, n, m), base.drops), data.measure((CLOUD, 0, m), base.drops)
@@ -75,7 +75,7 @@ def drops_nothing(data: Data, slack: float) -> Iterator[Check]:
 
 @study.predicate("I-txt-tcp-c", low=0.8, high=1.25)
 def queues_of_their_own(data: Data, low: float, high: float) -> Check:
-    """The XCP-i router serves both kinds by turns."""
+    """The XCP-i router serves both kinds in turn."""
     label = (APART, 1, 1)
     return between("XCP-i over TCP", data.measure(label, ours) / data.measure(label, tcp), low, high)
 

@@ -1,4 +1,4 @@
-"""I-txt-vr: the law of the virtual router (section III-A.4). Set-up: figure 5's network, and one with a narrow end."""
+"""I-txt-vr: equation of the virtual router (section III-A.4). Set-up: figure 5's network, and one with a narrow end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _estimated(results: Results) -> pl.DataFrame:
 def law_error(results: Results) -> float:
     """Return the greatest error of eq. 1 over all samples of r's virtual router, relative to its greatest term.
 
-    BW is the last estimate that r was given, rtt and Q what the virtual router took.
+    BW is the last estimate that r received, rtt and Q are the values that the virtual router used.
     """
     worst = 0.0
     for _, left_bps, rtt_s, queue, feedback in _estimated(results).iter_rows():
@@ -75,7 +75,7 @@ def inputs(results: Results) -> float:
 
 @study.predicate("I-txt-vr-a", error=1e-9)
 def the_law(data: Data, error: float) -> Iterator[Check]:
-    """Feedback = alpha rtt BW - beta Q, of the estimate that the router was given and what it handed out."""
+    """Feedback = alpha rtt BW - beta Q, for the router's last estimate and its feedback."""
     yield at_least("inputs with a queue", data.measure(RANDOM, inputs), 20)
     yield at_most("relative error of eq. 1", data.measure(RANDOM, law_error), error)
 
@@ -91,7 +91,7 @@ STEP = re.compile(r"(\S+)\s+(enqueue|departure)\s+\S+ data \d+ packet (\d+) \d+ 
 
 
 def journeys(results: Results) -> list[tuple[int, int, int]]:
-    """Return what each packet asks for before r1, after its virtual router, and after the real one, bytes/s."""
+    """Return the request of each packet before r1, after its virtual router, and after the real one, bytes/s."""
     seen: dict[str, dict[str, int]] = {}
     for link, event, packet, delta in STEP.findall(results.trace):
         step = "before" if (link, event) == ("c1->r1", "departure") else event if link == "r1->d" else ""

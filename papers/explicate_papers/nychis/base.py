@@ -1,10 +1,10 @@
-"""What paper N's experiments share: a chain of 802.11a radios, RTS and CTS for every frame, losses in the kernels.
+"""Common set-up of paper N's experiments: a chain of 802.11a radios, RTS and CTS for every frame, kernel losses.
 
     n1 --- n2 --- n3 --- n4        flows n1 -> n2, n1 -> n3, n1 -> n4, one at a time
 
 Packets have 1500 bytes, receivers acknowledge every other one, all clocks tick. KB are 1000 bytes of IP at the
-receiver. What the text leaves out is in ``choices.toml``: also how far the radios stand apart (N-P22), how the level
-changes from run to run and over time (N-P9), and an interferer (N-P23).
+receiver. ``choices.toml`` has the parameters that the text leaves out, such as the distance of the radios (N-P22), the
+change of the level from run to run and over time (N-P9), and an interferer (N-P23).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from explicate_papers.study import Case, Data, Effort, Label
 
 TCP, XCP, XCP_NO_SACK = "sack", "xcp", "xcp without sack"
 TOLD, TUNED = 54.0, 24.0
-"""What XCP's routers are told to have, Mbit/s: the default and the setting that was tuned by hand."""
+"""Configured capacities of XCP's routers, Mbit/s: the default and the setting that was tuned by hand."""
 LINK = "link"
 """The label of the link test: TCP alone on the first hop, no injected loss."""
 Table = dict[str, Any]
@@ -37,13 +37,13 @@ def losses(effort: Effort) -> Sequence[float]:
 
 
 def spacing(effort: Effort) -> str:
-    """Return how far neighbours stand apart: N-P22 above what 54 Mbit/s need, 17 dB more than what 250 m leave."""
+    """Return the distance of neighbours: a level N-P22 above that of 54 Mbit/s, which is 17 dB above that at 250 m."""
     margin_db = float(effort.choices["N-P22"].removesuffix("dB"))
     return f"{250 * 10 ** (-(17 + margin_db) / 40):.1f}m"
 
 
 def interferer(effort: Effort) -> list[Table]:
-    """Return the radio of another network (N-P23), too far to be sensed: what it meets is lost."""
+    """Return the radio of another network (N-P23), too far to be sensed: frames during its bursts are lost."""
     if effort.choices["N-P23"] == "none":
         return []
     on, off, x, y = effort.choices["N-P23"].split()
@@ -59,9 +59,9 @@ def air(
     overrides: Sequence[Table] = (),
     steady: bool = False,
 ) -> Table:
-    """Return the medium: radios in a `layout`, whose routers believe in `capacity`, Mbit/s; `steady` without noise.
+    """Return the medium: radios in a `layout`, `capacity` of their routers, Mbit/s; `steady` without noise.
 
-    `overrides` are tables of stations with settings of their own.
+    `overrides` are tables of stations with separate settings.
     """
     choices = effort.choices
     arf_up, arf_down = map(int, choices["N-P24"].split())
@@ -82,12 +82,12 @@ def _queue(limit: float | str) -> Table:
 
 
 def lost(effort: Effort, percent: float, **keys: Any) -> Table:
-    """Return the channel that loses packets (N-P6) in the kernel, one by one unless `keys` say otherwise."""
+    """Return the channel that loses packets (N-P6) in the kernel, one by one by default; `keys` change that."""
     return {"kind": "random_loss", "rate": f"{percent:g}%", "place": "kernel", "of": effort.choices["N-P6"], **keys}
 
 
 def kernel(effort: Effort, names: Sequence[str], loss: float = 0.0, model: Table | None = None) -> list[Table]:
-    """Return what kernels do to the packets of some links: they keep them a while and lose `loss` percent of them."""
+    """Return the channels of kernels on some links: they delay packets and lose `loss` percent of them."""
     mean, uniform = effort.choices["N-P2"], lost(effort, loss)
     channel = [model or uniform] if loss or model else []
     if mean != "0ms":
@@ -104,7 +104,7 @@ def flows(
     count: int = 1,
     params: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Return bulk flows from the first ends to the second; N-P26 says how long hosts take for a packet."""
+    """Return bulk flows from the first ends to the second; N-P26 has the processing time of hosts."""
     choices = effort.choices
     values: dict[str, Any] = {
         "receiver_window": int(choices["N-P8"]),
@@ -134,7 +134,7 @@ def empty(name: str, seconds: float, every: str = "") -> Scenario:
 def over_air(
     made: Scenario, medium: Table, links: Sequence[Table], groups: Sequence[Table], trace: str | None = None
 ) -> Case:
-    """Return the scenario with a medium, what kernels do on its links, and groups of flows."""
+    """Return the scenario with a medium, the kernels' channels on its links, and groups of flows."""
     made = made.add("medium", **medium)
     for link in links:
         made = made.link(**link)
@@ -191,7 +191,7 @@ def wired(
     params: Mapping[str, Any] | None = None,
     tick: str | None = None,
 ) -> Case:
-    """Return flows over one full-duplex wire of `rate` Mbit/s, whose router believes in `believed`."""
+    """Return flows over one full-duplex wire of `rate` Mbit/s, whose router is configured with `believed`."""
     tick = effort.choices["N-P11"] if tick is None else tick
     fast: Table = {"rate": "1000Mbit/s", "delay": "0.1ms"}
     slow: Table = {
@@ -231,12 +231,12 @@ def lossless(label: Any) -> Any:
 
 
 def kilobytes(results: Results) -> float:
-    """Return what the receivers got, KB/s."""
+    """Return the throughput at the receivers, KB/s."""
     return metrics.total(results, "throughput_bps") / 8e3
 
 
 def goodput(results: Results) -> float:
-    """Return what the receivers got without retransmissions, KB/s."""
+    """Return the goodput at the receivers, without retransmissions, KB/s."""
     return metrics.total(results, "goodput_bps") / 8e3
 
 
@@ -271,7 +271,7 @@ def unrest(results: Results) -> float:
 
 
 def kilobytes_of_bulk(results: Results) -> float:
-    """Return what the receiver got of the flow that is watched, KB/s."""
+    """Return the throughput of the judged flow at its receiver, KB/s."""
     return metrics.total(results, "throughput_bps", "bulk") / 8e3
 
 
@@ -281,7 +281,7 @@ def rate(data: Data, *label: Label) -> Sample:
 
 
 def hop_capacity(data: Data) -> float:
-    """Return what the link test carries, KB/s, mean over its runs."""
+    """Return the throughput of the link test, KB/s, mean over its runs."""
     return data.measure(LINK, kilobytes).mean
 
 
@@ -301,7 +301,7 @@ def seed(data: Data, label: Label, run: int = 0) -> int:
 
 
 def ratio_at_least(what: str, part: Sample, whole: Sample, least: float) -> Check:
-    """Check that the mean of `part` is `least` times that of `whole` or more; the sample is what it has above that."""
+    """Check that the mean of `part` is `least` times that of `whole` or more; the sample is the excess above that."""
     over = part - whole * least
     return Check(what, _ratio(part, whole), f"≥ {number(least)}", over.mean >= 0, over, (0.0,))
 

@@ -1,7 +1,7 @@
 """N-fig1: TCP's throughput over five seconds of 1 % loss (figure 1). Set-up: `base.py`.
 
-The capacity is what the link test carries in the same channel. A run that never halves its window is held down by
-nothing, so its largest throughput after the first loss is the largest of all.
+The capacity is the throughput of the link test in the same channel. A run that never halves its window is not limited,
+so its largest throughput after the first loss is the largest of all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ study = Study("N-fig1")
 SECONDS = 5.0
 SAMPLED_S = 0.02
 STARTED_S = 1.0
-"""What the link test's start takes."""
+"""Duration of the link test's start."""
 SHORT_WINDOW = 12
 """Packets, which one round trip of some 12 ms carries: half of the hop's capacity."""
 
@@ -39,7 +39,7 @@ def cases(effort: Effort) -> Mapping[str, Case]:
 
 
 def trace(results: Results, bin_s: float = SAMPLED_S, start_s: float = 0.0) -> pl.DataFrame:
-    """Return what the first radio sends over time, KB/s, in bins of `bin_s` from `start_s` on."""
+    """Return the throughput of the first radio over time, KB/s, in bins of `bin_s` from `start_s` on."""
     rows = metrics.series(results, "n1->n2", "throughput_bps", start_s + SAMPLED_S / 2)
     # A sample's time is the end of its period: it belongs to the bin that it ends in.
     end = start_s + (((pl.col("time_s") - start_s) / bin_s - 1e-6).floor() + 1) * bin_s
@@ -47,7 +47,7 @@ def trace(results: Results, bin_s: float = SAMPLED_S, start_s: float = 0.0) -> p
 
 
 def capacity(results: Results) -> float:
-    """Return what the hop carries in this channel, KB/s: the link test without its start."""
+    """Return the hop's throughput in this channel, KB/s: the link test without its start."""
     return metrics.mean(trace(results, start_s=STARTED_S))
 
 

@@ -16,7 +16,7 @@ LONG = "long"
 
 @study.cases
 def cases(effort: Effort) -> Mapping[object, Case]:
-    """Both capacities, and the long flows that are told too much."""
+    """Both capacities, and long flows with too large a capacity."""
     short: dict[object, Case] = {capacity: two_stations(effort, capacity, SHORT_S) for capacity in (UNDER, OVER)}
     return {**short, LONG: two_stations(effort, OVER, LONG_S)}
 
@@ -29,7 +29,7 @@ def fair_if_told_too_little(data: Data, least: float) -> Check:
 
 @study.predicate("N-fig10-b")
 def worse_than_long(data: Data) -> Check:
-    """Short flows that are told too much are treated worse than long ones."""
+    """With too large a capacity the rates of short flows differ more than those of long ones."""
     return above("Jain's index, told 54: long over short", data.measure(LONG, jain), data.measure(OVER, jain))
 
 

@@ -38,7 +38,7 @@ def by_station(results: Results) -> float:
 
 
 def capacity_hardly_matters(data: Data, share: float, most: float) -> Iterator[Check]:
-    """Yield that with two senders the capacity told changes fairness little: in itself, and beside one sender."""
+    """Yield that with two senders the configured capacity changes fairness little: absolutely and relative to one."""
     three = _size(data.measure(OVER, jain) - data.measure(UNDER, jain))
     two = _size(data.measure((TWO, OVER), jain) - data.measure((TWO, UNDER), jain))
     yield base.ratio_at_most("change of Jain's index: three stations over two", three, two, share)
@@ -73,7 +73,7 @@ TOLD_LESS_WHY = "A station that is told a quarter of the air gets no more than t
 
 @study.predicate("N-fig11-a", share=0.5, most=0.1)
 def capacity(data: Data, share: float, most: float) -> Iterator[Check]:
-    """Told 20 or 54, it is the same."""
+    """The result is the same with 20 and with 54 Mbit/s."""
     yield from capacity_hardly_matters(data, share, most)
 
 
@@ -85,7 +85,7 @@ def contention(data: Data) -> Check:
 
 @study.predicate("N-fig11-c", low=0.7, high=1.4)
 def stations_are_equal(data: Data, low: float, high: float) -> Iterator[Check]:
-    """The fairness of 802.11 takes over."""
+    """The fairness of 802.11 determines the shares."""
     for told in (UNDER, OVER):
         yield between(f"first station over second, told {told:g}", data.measure(told, by_station), low, high)
 

@@ -29,7 +29,7 @@ def cases(effort: Effort) -> Mapping[object, Case]:
 
 @study.predicate("N-fig12-a", share=0.5, most=0.1)
 def capacity(data: Data, share: float, most: float) -> Iterator[Check]:
-    """Told 20 or 54, it is the same."""
+    """The result is the same with 20 and with 54 Mbit/s."""
     yield from capacity_hardly_matters(data, share, most)
 
 
@@ -41,7 +41,7 @@ def contention(data: Data) -> Check:
 
 @study.predicate("N-fig12-c", low=0.7, high=1.4)
 def stations_are_equal(data: Data, low: float, high: float) -> Iterator[Check]:
-    """The fairness of 802.11 takes over."""
+    """The fairness of 802.11 determines the shares."""
     for told in (UNDER, OVER):
         yield between(f"first station over second, told {told:g}", data.measure(told, by_station), low, high)
 

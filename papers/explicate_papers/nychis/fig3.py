@@ -45,7 +45,7 @@ def best_of_three(data: Data, label: Label) -> float:
 
 
 def never_below(data: Data, up_to: float) -> Iterator[Check]:
-    """Yield that XCP carries what TCP does up to a loss rate."""
+    """Yield that XCP carries as much as TCP up to a loss rate."""
     for loss in base.losses(data.effort):
         if loss <= up_to:
             xcp, tcp = base.rate(data, base.XCP, loss), base.rate(data, base.TCP, loss)
@@ -89,7 +89,7 @@ def tcp_falls_at_once(data: Data, slack: float, most: float, at: float) -> Itera
     yield base.ratio_at_most(f"share of TCP at {at:g} %", base.rate(data, base.TCP, float(at)), whole, most)
     for loss in grid:
         if 0 < loss <= at:
-            # A seed has the same channel with both systems and without loss, so each seed has shares of its own.
+            # A seed has the same channel with both systems and without loss, so shares are computed for each seed.
             tcp, xcp = (base.rate(data, system, loss) / base.rate(data, system, 0.0) for system in (base.TCP, base.XCP))
             yield above(f"share left at {loss:g} %: XCP's over TCP's", xcp, tcp)
 
@@ -173,7 +173,7 @@ study.control(
 
 
 def curves(data: Data, systems: Sequence[str], title: str) -> list[Panel]:
-    """Return throughput against the loss rate; a logarithmic axis has no place for zero, so words tell it."""
+    """Return throughput against the loss rate; a logarithmic axis has no zero, so a note gives that value."""
     grid = [loss for loss in base.losses(data.effort) if loss > 0]
     lines = [Line.of(NAMES[system], grid, [base.rate(data, system, loss) for loss in grid]) for system in systems]
     without = ", ".join(f"{NAMES[system]} {base.rate(data, system, 0.0).mean:.0f}" for system in systems)

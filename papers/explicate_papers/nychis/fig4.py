@@ -29,7 +29,7 @@ def xcp_leads(data: Data, up_to: float) -> Iterator[Check]:
 
 
 def meet_at(data: Data, loss: float, difference: float) -> Iterator[Check]:
-    """Yield that both meet at a loss rate; what the path carries is the better of the two without loss."""
+    """Yield that both meet at a loss rate; the path's throughput is the better of the two without loss."""
     capacity = max((base.rate(data, system, 0.0) for system in SYSTEMS), key=lambda carried: carried.mean)
     what = f"XCP's lead at {loss:g} % over the path's capacity"
     yield from base.ratio_between(what, gap(data, float(loss)), capacity, -difference, difference)
@@ -49,7 +49,7 @@ def half_of_one_hop(data: Data, low: float, high: float) -> Iterator[Check]:
 
 
 def one_percent(label: Label) -> Label:
-    """Return the label whose case stands in for the greatest loss: that of 1 %, where systems differ most."""
+    """Return the label whose case replaces the largest loss: that of 1 %, where systems differ most."""
     return (label[0], 1.0) if isinstance(label, tuple) and label[1:] == (10.0,) else label
 
 

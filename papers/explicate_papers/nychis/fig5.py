@@ -1,6 +1,6 @@
 """N-fig5: throughput over three hops against the loss rate of each link (figure 5). Set-up: `base.py`.
 
-The caption names the two protocols the wrong way round; the text says that XCP is the better one.
+The caption exchanges the two protocols; the text says that XCP is the better one.
 """
 
 from __future__ import annotations

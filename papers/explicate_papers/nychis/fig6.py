@@ -1,6 +1,6 @@
 """N-fig6: highest, lowest and mean throughput of three XCP runs at each loss rate (figure 6). Set-up: `base.py`.
 
-Seeds that follow each other make triples; the spread is what three runs have on average.
+Consecutive seeds form triples; the spread is the mean of that of three runs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """N-fig7: the window oscillates and the hop is under-used, in 7 of 10 runs (figure 7). Set-up: `base.py`.
 
-XCP is told 24 Mbit/s, about the best that had been seen; nothing is lost on purpose. The kernel printed the window
-before each packet: here the packets of the first seconds are traced, and the window is sampled twice in a millisecond.
-A run belongs to figure 8 if in half of that time more than N-P25 packets wait: the queue stands. The others belong to
-figure 7. Throughputs are of whole runs. The cases are the same runs, watched in three ways: so controls can change what
-is measured and leave the classes, or the classes alone.
+XCP is configured with 24 Mbit/s, about the largest observed throughput; no losses are injected. In the paper the kernel
+printed the window before each packet; here the packets of the first seconds are traced, and the window is sampled twice
+in a millisecond. A run has a standing queue, and belongs to figure 8, if more than N-P25 packets wait in half of that
+time. The others belong to figure 7. Throughputs are of whole runs. The cases are the same runs, observed in three ways:
+controls can thus change the measurement or the classes alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHOWN_S = 5.0
 CLASS, SHOWN, WHOLE = "class", "first 5 s", "whole run"
 SENT = re.compile(r"^ *(\d+\.\d{9})  n1->n2 +enqueue +bulk\.0 data ", re.MULTILINE)
 PAPER_KBPS = {False: 2827, True: 2503}
-"""What the runs of figures 7 and 8 (whose queue stands) carried in the paper, KB/s."""
+"""Throughput of the runs of figures 7 and 8 (standing queue) in the paper, KB/s."""
 
 
 def start_s(effort: Effort) -> float:
@@ -38,7 +38,7 @@ def start_s(effort: Effort) -> float:
 
 
 def watched(effort: Effort) -> Mapping[str, Case]:
-    """Return the first seconds of each run roughly and packet by packet, whole runs, and link tests beside them."""
+    """Return the first seconds of each run, coarsely and packet by packet, whole runs, and their link tests."""
     more = (
         [base.flows(effort, base.XCP, (["n2"], "n1"), name="reverse")] if effort.choices["N-P30"] == "reverse" else []
     )
@@ -59,7 +59,7 @@ study.cases(watched)
 
 
 def shown(data: Data, results: Results, name: str, variable: str) -> pl.DataFrame:
-    """Return what the figure would show of a variable: 5 s after the start-up."""
+    """Return a variable in the figure's range: 5 s after the start-up."""
     return metrics.series(results, name, variable, start_s(data.effort))
 
 
@@ -98,7 +98,7 @@ def window(data: Data, results: Results) -> float:
 
 
 def throughput(_: Data, results: Results) -> float:
-    """Return what the receiver got, KB/s."""
+    """Return the throughput at the receiver, KB/s."""
     return base.kilobytes_of_bulk(results)
 
 
@@ -106,13 +106,13 @@ Measure = Callable[[Data, Results], float]
 
 
 def standing(data: Data) -> list[bool]:
-    """Return for each run whether its queue stands."""
+    """Return for each run whether it has a standing queue."""
     border = float(data.effort.choices["N-P25"])
     return [middle(data, results) > border for results in data.runs(CLASS)]
 
 
 def of_class(data: Data, measure: Measure, label: str, *, stands: bool) -> Sample:
-    """Return a measure of the runs whose queue stands, or of the others; raise EmptyClassError if there are none."""
+    """Return a measure of the runs with a standing queue, or of the others; raise EmptyClassError if there are none."""
     rows = zip(data.runs(label), standing(data), strict=True)
     values = [measure(data, results) for results, waits in rows if waits == stands]
     if not values:
@@ -204,5 +204,5 @@ def trace(data: Data, title: str, *, stands: bool) -> Sequence[Panel]:
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """A run whose queue does not stand."""
+    """A run without a standing queue."""
     return trace(data, "The channel carries what XCP is told", stands=False)

@@ -1,4 +1,4 @@
-"""N-fig8: the capacity told is more than the channel's, and the queue fills, in 3 of 10 runs (figure 8).
+"""N-fig8: the configured capacity exceeds the channel's, and the queue fills, in 3 of 10 runs (figure 8).
 
 Set-up and classes: `fig7.py`.
 """
@@ -78,7 +78,7 @@ def slower(data: Data, low: float, high: float) -> Iterator[Check]:
 
 
 def over(what: str, one: Sample, other: Sample, bound: float, *, most: bool = False) -> Check:
-    """Check the ratio of two classes' means. They have runs of their own, so the second's mean counts as known."""
+    """Check the ratio of two classes' means. They have separate runs, so the second's mean counts as known."""
     known = Sample.of([other.mean] * len(one.values))
     return (base.ratio_at_most if most else base.ratio_at_least)(what, one, known, bound)
 
@@ -99,5 +99,5 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """A run whose queue stands."""
+    """A run with a standing queue."""
     return trace(data, "The channel carries less", stands=True)

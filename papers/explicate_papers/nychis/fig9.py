@@ -1,4 +1,4 @@
-"""N-fig9: rates of thirty long flows from one station to another, XCP told too little and too much (figure 9).
+"""N-fig9: rates of thirty long flows from one station to another, capacity too small and too large (figure 9).
 
 Set-up: `base.py`; 120 s, 20 and 54 Mbit/s. The same for 10 s are figure 10; from two stations, figures 11 and 12.
 """
@@ -102,7 +102,7 @@ def costs_queue_too(data: Data, drops: float, factor: float) -> Check:
 
 
 def half_tcp(content: dict[str, Any]) -> None:
-    """Make half of the flows TCP, which takes no notice of routers: a control."""
+    """Make half of the flows TCP, which ignores routers: a control."""
     (xcp,) = content["flows"]
     xcp["count"] = FLOWS // 2
     params = {key: value for key, value in xcp["params"].items() if key != "on_loss"}

@@ -1,4 +1,4 @@
-"""N-txt-24mbps: XCP told 24 Mbit/s instead of 54, at 1 % loss (section V-A). Set-up: `base.py`."""
+"""N-txt-24mbps: XCP configured with 24 Mbit/s instead of 54, at 1 % loss (section V-A). Set-up: `base.py`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ study = Study("N-txt-24mbps")
 
 LOSS = 1.0
 BEST_XCP = 3013.51
-"""What XCP carried in the paper with 24 Mbit/s told, KB/s."""
+"""Throughput of XCP with 24 Mbit/s in the paper, KB/s."""
 
 
 def told(effort: Effort) -> Sequence[float]:
-    """Return the capacities that routers are told, Mbit/s."""
+    """Return the configured capacities of routers, Mbit/s."""
     return effort.pick((12, 16, 20, 22, 24, 26, 30, 36, 54), (12, 20, 24, 26, 30, 54))
 
 
@@ -52,13 +52,13 @@ def truth_is_better(data: Data) -> Check:
 
 @study.predicate("N-txt-24mbps-c", least=0.85)
 def whole_hop(data: Data, least: float) -> Check:
-    """It is what the hop carries."""
+    """It is the throughput of the hop."""
     return base.ratio_at_least("XCP over the hop's capacity", rate(data, base.TUNED), rate(data, base.LINK), least)
 
 
 @study.predicate("N-txt-24mbps-d", within=20)
 def best_is_the_truth(data: Data, within: float) -> Check:
-    """The best capacity to tell is about what the air carries."""
+    """The best configured capacity is about that of the medium."""
     best = max(told(data.effort), key=lambda capacity: rate(data, capacity).mean)
     truth = base.hop_capacity(data) * 8e-3
     return between("best capacity over that of the hop", Sample.of([best / truth]), 1 - within / 100, 1 + within / 100)
@@ -82,7 +82,7 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Throughput against what routers are told."""
+    """Throughput against the configured capacity."""
     grid = list(told(data.effort))
     lines = [
         Line.of("XCP", grid, [rate(data, capacity) for capacity in grid]),

@@ -1,4 +1,4 @@
-"""N-txt-capsens: XCP's routers are told another capacity than the true one (section V-C). Set-up: `base.py`.
+"""N-txt-capsens: XCP's routers are configured with a wrong capacity (section V-C). Set-up: `base.py`.
 
 A wire of 24 Mbit/s with the hop's round trip, and the hop itself; one flow and thirty.
 """

@@ -13,7 +13,7 @@ study = Study("N-txt-headline")
 
 TUNED = "tuned"
 HIGHEST = 5.0
-"""The highest loss rate, percent: above it both systems stand still, and ratios say nothing."""
+"""The highest loss rate, percent: above it both systems stall, and ratios have no meaning."""
 TCP_FOR = {base.XCP: base.TCP, TUNED: base.TCP}
 
 

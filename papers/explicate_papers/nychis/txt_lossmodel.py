@@ -1,9 +1,9 @@
 """N-txt-lossmodel: other loss generators, and losses that the radio sees (sections IV, VI). Set-up: `base.py`; 1 %.
 
-The emulator's normal and Pareto laws shape the runs between losses here (``random_loss``). Losses on the air hit
-attempts, so the card sends again up to four times and falls back to slower rates: 31.6 % of the attempts leave 1 %.
-The injected losses make the flow send at other times, so that its frames meet other bursts of the interferer and other
-states of the channel: events are compared over all seeds.
+The emulator's normal and Pareto distributions are those of the gaps between losses here (``random_loss``). Losses in
+the medium hit single attempts. The card repeats a frame up to four times and changes to slower rates, so a loss of
+31.6 % of the attempts becomes 1 %. The injected losses change the times at which the flow sends, so its frames meet
+other bursts of the interferer and other states of the channel. Events are therefore compared over all seeds.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def hardware_is_worse(data: Data) -> Check:
 
 @study.predicate("N-txt-lossmodel-c")
 def advantage(data: Data) -> Iterator[Check]:
-    """What the model does to XCP's lead; no sign is claimed."""
+    """The model's effect on XCP's lead; no sign is claimed."""
     for name in models(data.effort):
         xcp, tcp = (base.rate(data, system, name) for system in (base.XCP, base.TCP))
         yield at_least(f"XCP over TCP, {name}", xcp / tcp, 0.0)

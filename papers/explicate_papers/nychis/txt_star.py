@@ -1,8 +1,8 @@
-"""N-txt-star: several flows through one node, and a narrow way back (section VI). Set-up: `base.py`.
+"""N-txt-star: several flows through one node, and a narrow reverse path (section VI). Set-up: `base.py`.
 
-Four stations send two flows each through a relay to a fifth; the same over a wire of what the relay carries. A wire of
-10 Mbit/s whose way back has from a fifth of that to a hundredth; every packet is acknowledged. What XCP does over that
-wire is reported beside TCP; nothing is claimed of it.
+Four stations send two flows each through a relay to a fifth; the same over a wire with the relay's capacity. A wire of
+10 Mbit/s has a reverse path of a fifth of that to a hundredth; every packet is acknowledged. XCP's results over that
+wire are reported with TCP's; there is no claim on them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SYSTEMS = {base.XCP: "XCP", base.TCP: "TCP"}
 OTHER = {base.XCP: base.TCP, base.TCP: base.XCP}
 FLOWS = 8
 RELAYED_MBPS = 12.0
-"""What two hops carry."""
+"""The capacity of two hops."""
 FORWARD_MBPS = 10.0
 BACK = (5, 10, 20, 40, 60, 100)
 """The forward rate over that of the way back."""

@@ -1,8 +1,8 @@
-"""N-txt-zh: what the text quotes of the wired emulation of a wireless last hop (section II-A).
+"""N-txt-zh: results that the text quotes from the wired emulation of a wireless last hop (section II-A).
 
 Set-up: one flow over 10 Mbit/s and a round trip of N-P17, with the window of N-P21, packets lost before the hop, on it,
-or on the way back. For link contention: two flows from each of two stations to a hub in between over radios in a steady
-channel, and four over a wire, both told 24 Mbit/s.
+or on the reverse path. For link contention: two flows from each of two stations to a hub in between over radios in a
+steady channel, and four over a wire, both configured with 24 Mbit/s.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def xcp_above_tcp(data: Data) -> Iterator[Check]:
 
 
 def swing(results: Results) -> float:
-    """Return the coefficient of variation of what the senders' links carry, in bins of 1 s."""
+    """Return the coefficient of variation of the load of the senders' links, in bins of 1 s."""
     rows = results.samples.filter(
         pl.col("object").cast(pl.String).is_in([base.WIRE, "n1->n0", "n2->n0"]),
         pl.col("variable") == "throughput_bps",

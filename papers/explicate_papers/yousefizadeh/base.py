@@ -1,11 +1,11 @@
-"""What paper Y's experiments share: two platforms, ten flows each way, and a radio link between their gateways.
+"""Common set-up of paper Y's experiments: two platforms, ten flows each way, and a radio link between their gateways.
 
     a0 ... a9 --- A ~~~ radio ~~~ B --- b0 ... b9             one link of 54 Mbit/s and 80 ms
     a0 ... a9 --- A ~~~ satellite ~~~ B --- b0 ... b9         two links of 2 Mbit/s and 0.5 s in series
 
-A wire has twice the radio's rate and 8 ms. What the text leaves open is in `choices.toml`: the recovery of losses under
-XCP and VCP, sessions and their starts, where controllers stand, and the capacity that they are told. An acknowledgement
-has 40 bytes in the paper; here it has 52, with a congestion header 72.
+A wire has twice the radio's rate and 8 ms. `choices.toml` has the parameters that the text leaves open: the recovery of
+losses under XCP and VCP, sessions and their starts, and the place and capacity of controllers. An acknowledgement has
+40 bytes in the paper; here it has 52, with a congestion header 72.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MBPS, DELAY_MS = 54.0, 80.0
 SAT_MBPS, SAT_MS, SAT_HOPS = 2.0, 500.0, 2
 WIRES_MS = 16.0
 WARMUP_S, MEASURED_S = 10.0, 990.0
-"""What the paper leaves out of its statistics, and what it counts in."""
+"""The time that the paper excludes from its statistics, and its unit."""
 FORTH, BACK = "r1->r2", "r2->r1"
 EVERY_PORT, LINE_RATE, WITH_DROPS = "every port", "the line's rate", "lost by the radio or dropped by queues"
 """Values of Y-P22, Y-P21 and Y-P12 other than the ones in use."""
@@ -63,8 +63,9 @@ def case(
 ) -> Case:
     """Return the network with `system` on every flow.
 
-    `fec` are the code rates of data and of acknowledgements, `sampling` is what is recorded each second, `losses` are
-    channels behind the fading one, `more` are further flows. Without `session` flows start within a second and go on.
+    `fec` are the code rates of data and of acknowledgements, `sampling` are the variables recorded each second,
+    `losses` are channels behind the fading one, `more` are further flows. Without `session` flows start within a second
+    and do not stop.
     """
     choices = effort.choices
     rtt_ms = 2 * (hops * delay_ms + WIRES_MS)
@@ -110,13 +111,13 @@ def satellite(effort: Effort, system: str, **changes: Any) -> Case:
 
 
 def share(system: str, fec: tuple[float, float], two_way: bool) -> float:
-    """Return the IP bytes in a byte of the line; two ways bring an acknowledgement for every packet of data."""
+    """Return the IP bytes in a byte of the line; `two_way` adds an acknowledgement for every data packet."""
     ack = (72 if system == XCP else 52) if two_way else 0
     return (PACKET + ack) / (PACKET / fec[0] + ack / fec[1])
 
 
 def _told(choices: Mapping[str, str], system: str, fec: tuple[float, float], two_way: bool) -> float:
-    """Return the share of the line's rate that controllers are told."""
+    """Return the configured capacity of controllers as a share of the line's rate."""
     return 1.0 if choices["Y-P21"] == LINE_RATE else share(system, fec, two_way)
 
 
@@ -179,7 +180,7 @@ def congestion_loss(results: Results) -> float:
 
 
 def any_loss(results: Results) -> float:
-    """Return what the radio lost and queues dropped for each packet that senders of data sent."""
+    """Return the packets lost by the radio and dropped by queues per packet sent by senders of data."""
     return radio_loss(results) + congestion_loss(results)
 
 
@@ -241,7 +242,7 @@ def used(data: Data, label: Label, share: float, mbps: float = SAT_MBPS) -> list
 
 
 def after(frame: pl.DataFrame, from_s: float) -> pl.DataFrame:
-    """Return what lies behind a time."""
+    """Return the part after a time."""
     return frame.filter(pl.col("time_s") > from_s)
 
 
@@ -274,7 +275,7 @@ def packets(data: Data, *label: Label) -> Sample:
 
 
 def line(name: str, x: Sequence[float], samples: Sequence[Sample]) -> Line:
-    """Return the curve of the means, with a band where there are seeds enough for one to say something."""
+    """Return the curve of the means, with a band if there are enough seeds for one."""
     if all(len(sample.values) >= 3 for sample in samples):
         return Line.of(name, x, samples)
     return Line(name, list(x), [sample.mean for sample in samples])

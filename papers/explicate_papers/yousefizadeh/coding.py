@@ -1,4 +1,4 @@
-"""What figures 4 and 5 ask of one system with one set of antennas at several code rates of data."""
+"""Common checks of figures 4 and 5: one system with one set of antennas at several code rates of data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[str, str, float, float]
 
 
 def recode(rate: float, where: Where = everywhere) -> Rewrite:
-    """Return the mutation that gives data this code rate, whatever the label says; controllers know what it leaves.
+    """Return the mutation that gives all data this code rate; the capacity of controllers follows from it.
 
     It changes the cases that `where` chooses.
     """
@@ -40,7 +40,7 @@ def recode(rate: float, where: Where = everywhere) -> Rewrite:
 
 
 def with_antennas(antennas: str) -> Rewrite:
-    """Return the mutation that gives the radios these antennas, whatever the label says."""
+    """Return the mutation that gives all radios these antennas."""
     return edit("flat", lambda content: base.radio(content).update(antennas=antennas))
 
 
@@ -90,15 +90,15 @@ class Curves:
         return base.case(effort, self.system, snr, antennas=self.antennas, beta=self.beta, fec=(rate, 0.5))
 
     def curve(self, data: Data, rate: float) -> list[Sample]:
-        """Return what was delivered over the grid."""
+        """Return the deliveries over the grid."""
         return [self.at(data, rate, snr) for snr in self.grid(data.effort, rate)]
 
     def at(self, data: Data, rate: float, snr: float) -> Sample:
-        """Return what was delivered, million packets."""
+        """Return the deliveries, million packets."""
         return packets(data, *self.key(rate, snr))
 
     def plateau(self, data: Data, rate: float) -> Sample:
-        """Return what is delivered where nothing is lost."""
+        """Return the deliveries without losses."""
         return self.at(data, rate, self.clear(rate))
 
     def half(self, data: Data, rate: float) -> Sample:
@@ -111,7 +111,7 @@ class Curves:
     # -------------------------------------------------------------------------------------------- claims
 
     def a_little_helps_a_lot(self, data: Data, times: float) -> Iterator[Check]:
-        """Check that a rate of 0.9 doubles what comes through somewhere, and nowhere below the plateau is worse."""
+        """Check that a rate of 0.9 doubles the deliveries somewhere, and reduces them nowhere below the plateau."""
         points = {snr: (self.at(data, 0.9, snr), self.at(data, 1.0, snr)) for snr in self.below_uncoded(data.effort)}
         best = max(points, key=lambda snr: points[snr][0].mean - times * points[snr][1].mean)
         coded, plain = points[best]

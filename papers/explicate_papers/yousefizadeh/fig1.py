@@ -1,6 +1,6 @@
 """Y-fig1: lost bytes as computed and as observed (figure 1). Packets are drawn from error to error; see `radio.py`.
 
-A code of rate 0.9 goes with them, so that packets are lost too; wrong bytes are those of the data before correction.
+They have a code of rate 0.9, so that packets are lost too; wrong bytes are those of the data before correction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def lengths(effort: Effort) -> tuple[int, ...]:
 
 @cache
 def drawn(lengths: tuple[int, ...], trials: int, snr: float, other: int = -1) -> tuple[dict[str, Any], ...]:
-    """Return what was computed and what was observed, a row for each length."""
+    """Return computed and observed values, a row for each length."""
     params = OTHERS[other] if other >= 0 else {}
     frame = explicate.channel_curves(
         "fading", code="ideal", fec_data=0.9, snr=snr, bytes=lengths, trials=trials, seed=1, **params
@@ -49,10 +49,10 @@ def rows(data: Data, snr: float, other: int = -1) -> tuple[dict[str, Any], ...]:
 def agrees(
     row: dict[str, Any], what: str, snr: float, trials: int, errors: float, percent: float, name: str = ""
 ) -> Check:
-    """Check that what was observed agrees with what was computed."""
+    """Check that observed values agree with computed ones."""
     error = row[f"observed_{what}_error"]
     if what == "packet_loss":
-        # Where none was lost the sample's own error says nothing.
+        # Without losses the sample's standard error has no meaning.
         error = math.sqrt(row[what] * (1 - row[what]) / trials)
     tolerance = max(errors * error, percent / 100 * row[what])
     label = f"{what.replace('_', ' ')} of {row['bytes']} bytes at {snr:g} dB{name}"
@@ -107,7 +107,7 @@ def other_channels_too(data: Data) -> Iterator[Check]:
 
 @study.predicate("Y-fig1-e", deterministic=True, low=0.9, high=1.1, least=0.3)
 def blocks_that_are_mostly_lost(data: Data, low: float, high: float, least: float) -> Iterator[Check]:
-    """Equation 6 takes symbols as independent: good where most blocks are lost, and too hopeful where few are."""
+    """Equation 6 assumes independent symbols: accurate if most blocks are lost, and too small if few are."""
     for snr in (5, 10, 12, 14, 15, 16, 17, 18):
         for row in rows(data, snr):
             if row["packet_loss"] >= least:

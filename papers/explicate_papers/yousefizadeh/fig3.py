@@ -17,7 +17,7 @@ study = Study("Y-fig3")
 MARKS = {"1x1": (16.2, 18.2), "2x1": (10.1, 11.5), "1x2": (7.1, 8.5), "2x2": (4.5, 5.7)}
 """Where half of the blocks of data are lost, and where one in a thousand, dB."""
 MOST = 5.4
-"""What the line carries one way with its parity, million packets: the register's figure."""
+"""The line's capacity one way with its parity, million packets: the register's figure."""
 Key = tuple[str, str, float]
 
 
@@ -40,12 +40,12 @@ def cases(effort: Effort) -> dict[Key, Case]:
 
 
 def curve(data: Data, system: str, antennas: str) -> list[Sample]:
-    """Return what was delivered over the grid."""
+    """Return the deliveries over the grid."""
     return [packets(data, system, antennas, snr) for snr in grid(data.effort, antennas)]
 
 
 def plateau(data: Data, system: str, antennas: str = "2x2") -> Sample:
-    """Return what is delivered where the radio loses nothing."""
+    """Return the deliveries where the radio has no losses."""
     return packets(data, system, antennas, CLEAR_DB)
 
 
@@ -110,13 +110,13 @@ def where_blocks_are_lost(data: Data, around_db: float) -> Iterator[Check]:
 
 @study.predicate("Y-fig3-g")
 def the_line_bounds(data: Data) -> Iterator[Check]:
-    """Parity takes its part."""
+    """Parity occupies its part of the line."""
     for system in SYSTEMS:
         yield at_most(f"plateau of {system}, million packets one way", 0.5 * plateau(data, system), MOST)
 
 
 def low_for_clear(label: Key) -> Key:
-    """Return the label with a ratio below the transition in place of one above it, and the other way round."""
+    """Return the label with a ratio below the transition for one above it, and vice versa."""
     system, antennas, snr = label
     low, high = float(int(MARKS[antennas][0])), float(int(MARKS[antennas][1]) + 2)
     return system, antennas, {low: high, high: low}.get(snr, snr)
@@ -128,7 +128,7 @@ def only_tcp(label: Key) -> Key:
 
 
 def other_product(label: Key) -> Key:
-    """Return the label of VCP in place of XCP's, and the other way round."""
+    """Return the label of VCP for XCP's, and vice versa."""
     return {XCP: VCP, VCP: XCP}.get(label[0], label[0]), *label[1:]
 
 

@@ -25,7 +25,7 @@ def cases(effort: Effort) -> dict[Key, Case]:
 
 @study.predicate("Y-fig4-a", times=2)
 def a_little_helps_a_lot(data: Data, times: float) -> Iterator[Check]:
-    """A small code for data beside a strong one for acknowledgements."""
+    """A weak code for data and a strong one for acknowledgements."""
     for curves in (ONE, FOUR):
         yield from curves.a_little_helps_a_lot(data, times)
 
@@ -39,7 +39,7 @@ def less_rate_less_signal(data: Data) -> Iterator[Check]:
 
 @study.predicate("Y-fig4-c", percent=5)
 def protection_has_a_price(data: Data, percent: float) -> Iterator[Check]:
-    """Parity takes its part of the line."""
+    """Parity occupies its part of the line."""
     for curves in (ONE, FOUR):
         for weak, strong in pairwise(RATES[1:]):
             more, less = curves.plateau(data, weak), curves.plateau(data, strong)

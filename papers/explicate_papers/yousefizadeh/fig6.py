@@ -49,7 +49,7 @@ def by_radio(data: Data, system: str, antennas: str) -> list[Sample]:
 
 
 def floor(data: Data, system: str, antennas: str = "2x2") -> Sample:
-    """Return what queues drop of a packet sent where the radio loses nothing."""
+    """Return the drops of queues per packet sent where the radio has no losses."""
     return data.measure((system, antennas, grid(data.effort)[-1]), base.congestion_loss)
 
 
@@ -88,7 +88,7 @@ def fits_figure_3(data: Data, correlation: float) -> Iterator[Check]:
 
 
 def rank(values: Sequence[float]) -> list[float]:
-    """Return the values' ranks; what is equal shares the mean of its ranks."""
+    """Return the values' ranks; equal values have the mean of their ranks."""
     order = sorted(values)
     return [order.index(value) + (order.count(value) - 1) / 2 for value in values]
 
@@ -112,14 +112,14 @@ def where_blocks_are_lost(data: Data, around_db: float, level: float) -> Iterato
 
 @study.predicate("Y-fig6-e")
 def congestion_is_the_floor(data: Data) -> Iterator[Check]:
-    """What queues drop where the radio loses nothing."""
+    """Drops of queues where the radio has no losses."""
     for more, less in ((VCP, XCP), (TCP, VCP)):
         what = f"drops of a packet sent: {more} and {less}"
         yield base.at_least_as_high(what, floor(data, more), floor(data, less))
 
 
 def low_for_clear(label: Key) -> Key:
-    """Return the label with the ratio below all transitions in place of the one above them, and the other way round."""
+    """Return the label with the ratio below all transitions for the one above them, and vice versa."""
     system, antennas, snr = label
     return system, antennas, {LOW_DB: HIGH_DB, HIGH_DB: LOW_DB}.get(snr, snr)
 

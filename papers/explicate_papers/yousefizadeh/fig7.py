@@ -1,9 +1,9 @@
 """Y-fig7: utilisation of a pair of satellite links over 1000 s, one way (figure 7). Set-up: `base.py`.
 
-The line's time counts that goes into data and its parity. A flow has one session, which ends when timeouts tear it down
-or with the run. How many timeouts there were is the engine's count. When they were is read from samples of each second:
-the timer's length doubles and the window is down to a packet or two. An answer takes 2 s, so that most are seen; those
-whose back-off a packet already under way ends within the second are not.
+The utilisation counts the line's time for data and its parity. A flow has one session, which ends by timeouts or with
+the run. The number of timeouts is the engine's count. Their times are read from samples of each second: the timer's
+length doubles and the window is one or two packets. Feedback takes 2 s, so most timeouts are found, except those whose
+back-off ends within the second by a packet in flight.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def tcp_swings_more(data: Data) -> Check:
 
 
 def timed_out(results: Results, flow: str) -> Iterator[tuple[float, float]]:
-    """Yield when timers of a flow expired, s, and how long its window then took to half of what it was, s.
+    """Yield the times at which a flow's timers expired, s, and the times until its window reached half of its value, s.
 
-    A window that does not come back counts until the end of the run: the least that it can have taken.
+    A window that does not recover counts until the end of the run, which is a lower bound.
     """
     windows, timers = (metrics.series(results, flow, variable) for variable in ("cwnd", "rto_ms"))
     rows = windows.join(timers, on="time_s", suffix="_rto").sort("time_s").rows()
@@ -105,7 +105,7 @@ def recovery(results: Results) -> float:
 
 @study.predicate("Y-fig7-e", none=0)
 def delay_makes_timers_expire(data: Data, none: float) -> Iterator[Check]:
-    """The cause that the text gives; times of recovery are compared in the seeds in which both had timeouts."""
+    """The cause in the text; recovery times are compared in the seeds in which both had timeouts."""
     for system in (XCP, TCP):
         count = data.measure(system, base.timeouts)
         yield above(f"timeouts of {system}", count, none * count)

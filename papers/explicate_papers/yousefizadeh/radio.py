@@ -13,7 +13,7 @@ GAMMA, BETA = 0.99875, 0.875
 
 @cache
 def told(length: int = 1040, acks: bool = False, **params: Any) -> dict[str, Any]:
-    """Return what the engine's closed forms say of packets of this length; one block for a packet."""
+    """Return the engine's closed forms for packets of this length; one block per packet."""
     row = explicate.channel_curves("fading", bytes=[length], acks=acks, **{"code": "ideal", **params})
     return row.row(0, named=True)
 
@@ -49,7 +49,7 @@ def bisect(low: float, high: float, is_above: Callable[[float], bool], precision
 
 
 def parity(length: int, loss: float, symbol_bits: int = 8, **params: Any) -> tuple[int, int]:
-    """Return the symbols of a packet's data, and the least parity that brings its loss down to `loss`."""
+    """Return the symbols of a packet's data, and the smallest parity that reduces its loss to `loss`."""
     data = length * 8 // symbol_bits
     low, high = 0, 2 * data
     while high - low > 2:

@@ -1,6 +1,6 @@
-"""Y-txt-ack: what a code for acknowledgements is worth, and whom their loss costs most (section III). See `base.py`.
+"""Y-txt-ack: the benefit of a code for acknowledgements, and the cost of their loss (section III). See `base.py`.
 
-The budget of the last claim is what a packet of data and its acknowledgement take of the line in figure 3.
+The budget of the last claim is the line's time for a data packet and its acknowledgement in figure 3.
 """
 
 from __future__ import annotations
@@ -125,19 +125,19 @@ def parity_belongs_to_acknowledgements(data: Data) -> Iterator[Check]:
 
 
 def other_ack_code(label: Key) -> Key:
-    """Return the label with the weak code for acknowledgements in place of the strong one, and the other way round."""
+    """Return the label with the weak code for acknowledgements for the strong one, and vice versa."""
     system, kind, rate, value = label
     return (system, kind, {0.5: 1.0, 1.0: 0.5}.get(rate, rate), value) if kind == "code" else label
 
 
 def strong_ack_code(label: Key) -> Key:
-    """Return the label with the strong code for acknowledgements in place of the weak one."""
+    """Return the label with the strong code for acknowledgements for the weak one."""
     system, kind, _, value = label
     return (system, kind, 0.5, value) if kind == "code" else label
 
 
 def other_end(label: Key) -> Key:
-    """Return the label with TCP in place of XCP, and the other way round, where losses are forced."""
+    """Return the label with TCP for XCP, and vice versa, where losses are forced."""
     system, kind, rate, value = label
     return ({XCP: TCP, TCP: XCP}.get(system, system), kind, rate, value) if kind == "forced" else label
 
@@ -170,7 +170,7 @@ study.cannot_fail("Y-txt-ack-c", "No network is run: four values of a formula st
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """What lost acknowledgements cost, and what a code is worth."""
+    """The cost of lost acknowledgements, and the benefit of a code."""
     cost = [base.line(one, FORCED, [drop(data, one, percent) * 100 for percent in FORCED]) for one in SYSTEMS]
     worth = [
         base.line(f"{system}, rate {rate:g}", AROUND, [packets(data, system, "code", rate, snr) for snr in AROUND])

@@ -108,7 +108,7 @@ def vcp_for_xcp(label: Key) -> Key:
 
 
 def coded(label: Key) -> Key:
-    """Return the label of the run with codes in place of the one without."""
+    """Return the label of the run with codes for the one without."""
     system, name, value = label
     return (system, "coded", value) if name == "uncoded" else label
 

@@ -1,6 +1,6 @@
-"""Y-txt-intro: what the introduction takes for granted, on a clear direct link without codes. Set-up: `base.py`.
+"""Y-txt-intro: statements of the introduction, on a clear direct link without codes. Set-up: `base.py`.
 
-Flows start within a second and go on.
+Flows start within a second and do not stop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def time_to_90(results: Results) -> float:
 
 @study.predicate("Y-txt-intro-a")
 def two_bits_take_longer(data: Data) -> Check:
-    """XCP is told how much, VCP only which way."""
+    """XCP's feedback has a size, VCP's only a direction."""
     return above("time to 0.9, s: VCP over XCP", data.measure(VCP, time_to_90), data.measure(XCP, time_to_90))
 
 

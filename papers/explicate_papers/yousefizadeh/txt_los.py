@@ -43,7 +43,7 @@ def direct_path_helps(_: Data) -> Iterator[Check]:
 
 @study.predicate("Y-txt-los-c", deterministic=True)
 def interference_is_noise(_: Data) -> Iterator[Check]:
-    """As much interference as noise costs what half the signal costs."""
+    """Interference as strong as the noise costs as much as half of the signal."""
     for snr in (5.0, 10.0, 20.0):
         for interference, loss_db in ((1.0, 3.010299956639812), (9.0, 10.0)):
             one, other = told(snr=snr + loss_db, interference=interference), told(snr=snr)

@@ -1,4 +1,4 @@
-"""Y-txt-phi: the equations of the channel (equations 1 to 5): the paper's recursion beside what the engine reports."""
+"""Y-txt-phi: the equations of the channel (equations 1 to 5): the paper's recursion and the engine's values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ study = Study("Y-txt-phi")
 
 STATIONARY = {BETA_8: (0.990099, 0.009901), BETA_12: (0.985221, 0.014779)}
 AT_10_DB = {"1x1": (0.02327, 1e-5), "1x2": (1.60e-3, 1e-5), "2x1": (5.53e-3, 1e-5), "2x2": (1.13e-4, 1e-6)}
-"""The register's symbol error rates, and the last digit that it gives."""
+"""The register's symbol error rates, and their last digit."""
 SHIFT_DB = 3.01
 BRANCHES = {"1x1": (1.0, 1), "2x1": (0.5, 2), "1x2": (1.0, 2), "2x2": (0.5, 4)}
 """Share of the signal for each antenna that sends, and signals that are combined."""
@@ -36,7 +36,7 @@ def rayleigh(snr_db: float, antennas: str) -> float:
 
 @study.predicate("Y-txt-phi-a", deterministic=True, precision=1e-12, bits=64)
 def sums_to_one(_: Data, precision: float, bits: float) -> Iterator[Check]:
-    """The recursion is a law of probability, and gives the engine's byte errors."""
+    """The recursion is a probability distribution, and yields the engine's byte errors."""
     for snr in (0, 10, 20):
         row = told(snr=snr)
         errors = row["symbol_error_good"], row["symbol_error_bad"]
@@ -48,7 +48,7 @@ def sums_to_one(_: Data, precision: float, bits: float) -> Iterator[Check]:
 
 @study.predicate("Y-txt-phi-b", deterministic=True, precision=1e-6)
 def starts_stationary(_: Data, precision: float) -> Iterator[Check]:
-    """With errors in the bad state only, half of its bits, the loss of single bits tells how often it is bad."""
+    """If half of the bits are wrong in the bad state only, the loss of bits is half of that state's probability."""
     for beta, (good, bad) in STATIONARY.items():
         lost = told(snr=10, beta=beta, symbol_bits=1, good="clear", bad="blocked")["code_symbol_error"]
         yield near(f"bad share, beta {beta:g}", Sample.of([2 * lost]), bad, precision)
@@ -57,7 +57,7 @@ def starts_stationary(_: Data, precision: float) -> Iterator[Check]:
 
 @study.predicate("Y-txt-phi-c", deterministic=True, precision=1e-12)
 def equation_5_for_two_points(_: Data, precision: float) -> Iterator[Check]:
-    """BPSK over Rayleigh fading has a closed form of its own."""
+    """BPSK over Rayleigh fading has a closed form."""
     for antennas, (value, digit) in AT_10_DB.items():
         off = max(abs(symbol_error(snr, antennas) - rayleigh(snr, antennas)) for snr in range(-5, 41, 5))
         yield at_most(f"{antennas}: largest distance from the closed form", Sample.of([off]), precision)
@@ -77,7 +77,7 @@ def antennas_in_order(_: Data, low: float, high: float) -> Iterator[Check]:
 
 @study.predicate("Y-txt-phi-e", deterministic=True, error_db=0.02)
 def half_the_power_each(_: Data, error_db: float) -> Iterator[Check]:
-    """Two antennas that send share what one had."""
+    """Two transmitting antennas share the power of one."""
     for snr in (0.0, 10.0, 20.0, 30.0):
         goal = symbol_error(snr, "1x2")
         there = bisect(snr, snr + 6, lambda x, goal=goal: symbol_error(x, "2x1") > goal, 1e-4)  # type: ignore[misc]

@@ -51,7 +51,7 @@ for predicate in study.experiment.predicates:
 
 @study.plot
 def plot(_: Data) -> Sequence[Panel]:
-    """What is needed against the length."""
+    """The required level against the length."""
     grid = list(CORRECTED)
     return [
         Panel("Symbols to correct", "packet (bytes)", "symbols", [Line("t_C", grid, [needs(x)[0] for x in grid])]),

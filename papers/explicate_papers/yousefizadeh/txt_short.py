@@ -1,6 +1,6 @@
 """Y-txt-short: short flows beside the long ones (end of section III). Set-up: `base.py`, 1x2 antennas at 30 dB.
 
-Short flows use the system of the long ones; they come at random (Y-P17).
+Short flows use the system of the long ones and start at random (Y-P17).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """What is delivered and what waits."""
+    """Deliveries and queues."""
     marks = (1.0, 2.0)
     return [
         Panel(
