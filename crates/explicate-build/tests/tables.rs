@@ -18,7 +18,7 @@ const SUFFIXES: [(&str, &str); 8] = [
     ("_slots", "slots"),
 ];
 
-/// The names that machines tell: what stands in quotes in the first argument of a call of `put`.
+/// The names that machines report: the string in the first argument of each call of `put`.
 fn told(path: &Path, names: &mut BTreeSet<String>) {
     let folder = path.is_dir().then(|| std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()));
     for entry in folder.into_iter().flatten().chain(path.is_file().then(|| path.to_path_buf())) {

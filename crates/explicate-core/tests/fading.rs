@@ -1,4 +1,5 @@
-//! The fading link against what it replaces: channels stepped bit by bit, a real Reed-Solomon codec, and the paper's figure 1.
+//! The fading link against the models that it replaces: channels stepped bit by bit, a real Reed-Solomon codec, and the
+//! paper's figure 1.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use explicate_core::channel::bit_chain::{Chain, Walk};
@@ -238,7 +239,7 @@ fn the_chain_runs_on_between_packets() {
     assert!(memory(30_000).abs() < 0.01);
 }
 
-/// Counting wrong symbols is what a codec does: packets through a channel of bits, coded and decoded.
+/// Counting wrong symbols is equivalent to a codec: packets through a channel of bits, coded and decoded.
 #[test]
 fn a_real_codec_loses_the_same_packets() {
     let chain = Chain { stay: [0.998, 0.9], error: [0.004, 0.2] };

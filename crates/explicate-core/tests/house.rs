@@ -143,7 +143,7 @@ fn imported(code: &str) -> Vec<&str> {
     paths.map(|path| path.split([':', ';', '{']).next().unwrap()).filter(|module| !module.is_empty()).collect()
 }
 
-/// What authors read stands on modules that do not stand on it.
+/// The modules that authors read depend only on modules that do not depend on them.
 #[test]
 fn nothing_that_the_authors_file_imports_imports_it() {
     let modules = imported(&code(&source("api.rs"))).into_iter().map(str::to_string).collect::<Vec<_>>();
@@ -162,7 +162,7 @@ fn nothing_that_the_authors_file_imports_imports_it() {
     }
 }
 
-/// Declared once: what is read as the field of a struct cannot be misspelled, nor taken for another type.
+/// Parameters are declared once: the field of a struct cannot be misspelled or read as another type.
 #[test]
 fn parameters_are_read_as_fields() {
     let mut seen = 0;

@@ -24,7 +24,8 @@ struct Story {
     finished: Time,
 }
 
-/// Transfers [`SEGMENTS`] segments by `protocol` with these parameters; `loses` is told a segment and how often it was sent.
+/// Transfers [`SEGMENTS`] segments by `protocol` with these parameters; `loses` receives a segment and the
+/// number of its transmissions.
 fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) -> bool) -> Story {
     let resolved = registry::resolve(protocol).unwrap();
     let mut values = Values::default();
@@ -123,7 +124,7 @@ fn the_monitor_needs_no_timer_where_others_do() {
     assert!(lm.finished < pa.finished && pa.finished < lr.finished, "{} {} {}", lm.finished, pa.finished, lr.finished);
 }
 
-/// Section 7.3: what is sent beyond the first hole fits what the receiver has room for, so that it refuses nothing.
+/// Section 7.3: segments sent beyond the first hole fit the receiver's buffer, so it drops none.
 #[test]
 fn the_receiver_has_room_for_all_that_is_sent() {
     for (protocol, room) in [("LR-LMXCP", 25), ("LR-XCP", 25), ("LR-XCP_PA", 12), ("LR-LMXCP", 2), ("LR-XCP", 1)] {

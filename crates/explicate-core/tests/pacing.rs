@@ -46,7 +46,7 @@ impl Sender for SlowSender {
     fn probe(&self, _put: Probe<'_>) {}
 }
 
-/// Sends so many segments over a round trip of 100 ms; returns what its sender heard.
+/// Sends so many segments over a round trip of 100 ms; returns the events of its sender.
 fn heard(segments: u64) -> (u32, u32) {
     HEARD.with(|heard| heard.set((0, 0)));
     let values = Values::default();

@@ -72,7 +72,7 @@ enum Told {
     InTime,
     Unseen,
     Foreseen,
-    /// And what is written into it before is not known then.
+    /// And bytes that are written into it before are not known then.
     Unsure,
 }
 
@@ -106,7 +106,7 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
     (departures, looks, store.0.into_iter().map(|slot| slot.packet).collect())
 }
 
-/// What differs, without what travels beside the headers: foreseen packets are counted down where they pass.
+/// Differences except for data outside the headers: foreseen packets are counted where they pass.
 fn assert_alike(one: &Outcome, other: &Outcome, name: &str) {
     assert_eq!(one.0, other.0, "{name}: departures");
     for (number, (one, other)) in one.1.iter().zip(&other.1).enumerate() {

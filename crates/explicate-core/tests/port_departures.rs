@@ -16,7 +16,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet, flag};
 
-/// Packets by handle, and what was noted.
+/// Packets by handle, and recorded events.
 #[derive(Default)]
 struct Table {
     packets: BTreeMap<u32, Packet>,
@@ -181,7 +181,7 @@ impl Qdisc for Refusing {
     fn probe(&self, _put: Probe<'_>) {}
 }
 
-/// Tells the causes that it hears of.
+/// Records the causes that are reported to it.
 struct Listening(Arc<Mutex<Vec<DropCause>>>);
 
 impl Router for Listening {
@@ -253,7 +253,7 @@ fn with(kind: &str, settings: &[(&str, f64)], router: Option<Box<AnyRouter>>) ->
     Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air })
 }
 
-/// Polls a port until `now`; what left.
+/// Polls a port until `now`; returns the departures.
 fn poll(port: &mut Port, table: &mut Table, now: Time) -> Vec<(u32, Time)> {
     while port.poll_timeout() <= now && !port.is_empty() {
         port.handle_timeout(port.poll_timeout(), table);
@@ -268,7 +268,7 @@ fn drops_at_the_head_are_drops() {
     let mut table = Table::default();
     let mut port = with("codel", &[("limit", 30_000.0)], Some(Box::new(Listening(heard.clone()))));
     assert!(port.is_scheduled());
-    // Ten packets in 9 ms for 2 s: the delay stands at the limit of 30 ms.
+    // Ten packets in 9 ms for 2 s: the delay remains at the limit of 30 ms.
     let (mut sent, mut refused) = (Vec::new(), Vec::new());
     for handle in 0..2222 {
         let now = Time::micros(900 * handle as u64);

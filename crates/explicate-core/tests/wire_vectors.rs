@@ -1,7 +1,7 @@
 //! The bytes that every protocol with routers puts on the wire, from set-up to the first answer, as recorded in `wire_vectors.txt`.
 //!
-//! A line is a packet: protocol, what it is, the ECN field, and the headers of its datagram in hexadecimal. Where a change of the
-//! bytes is meant, the failing test prints the lines to record.
+//! A line is a packet: protocol, kind, ECN field, and the headers of its datagram in hexadecimal. If a change of the bytes is
+//! intended, the failing test prints the lines to record.
 
 use std::fmt::Write;
 

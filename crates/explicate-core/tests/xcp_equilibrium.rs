@@ -1,9 +1,9 @@
-//! Where a bare XCP router settles if some flows are limited elsewhere: Low, Andrew, Wydrowski, "Understanding XCP:
+//! Equilibria of a single XCP router if some flows are limited elsewhere: Low, Andrew, Wydrowski, "Understanding XCP:
 //! equilibrium and fairness", INFOCOM 2005.
 //!
-//! Flows that have a round trip of one control interval send packets interleaved at random; what they get in one interval
-//! changes their rates in the next. A flow limited *downstream* still carries a large request here, one limited *upstream*
-//! carries the little that the router before has left of it: nothing, once its rate stands. The first case has a
+//! Flows that have a round trip of one control interval send packets interleaved at random; the feedback of one interval
+//! changes their rates in the next. A flow limited *downstream* still carries a large request here. One limited *upstream*
+//! carries the rest that the router before it has left: zero, once its rate is constant. The first case has a
 //! closed form, with capacity C, N flows, one of them free (x), the others at r together, y = x + r:
 //!
 //! x = gamma y^2 / (N (gamma y - alpha (C - y))).
@@ -122,7 +122,7 @@ fn settles(
     mean
 }
 
-/// Capacity, others, what they have together; with which max-min would give the free flow 30, 90, 90.
+/// Capacity, limited flows, their total; the max-min share of the free flow is 30, 90, 90.
 const CASES: [(f64, usize, f64); 3] = [(40.0, 1, 10.0), (100.0, 1, 10.0), (100.0, 10, 10.0)];
 
 fn agrees(protocol: &str, pools: &str, form: &Wording, limited: Limited, expected: [f64; 3]) {
@@ -162,8 +162,8 @@ fn the_window_form_settles_where_the_rate_form_does() {
     agrees("xcp_window", "draft", &WINDOW_FORM, Upstream, UPSTREAM_DRAFT);
 }
 
-/// P-XCP's scaled feedback closes a good part of the gap to max-min that the draft's rule leaves. What is limited downstream
-/// looks free to it.
+/// P-XCP's scaled feedback closes a good part of the gap to max-min that the draft's rule leaves. Flows that are limited
+/// downstream appear unlimited to it.
 #[test]
 fn a_p_xcp_router_comes_nearer_to_max_min() {
     for ((capacity, others, total), xcp) in CASES.into_iter().zip(UPSTREAM_DRAFT) {

@@ -1,5 +1,5 @@
-//! Where XCP settles if some flows are limited elsewhere (Low, Andrew, Wydrowski, INFOCOM 2005): the same numbers as the packet
-//! simulator's `equilibrium.rs`, whose head says where they come from. And what a class does that comes and goes.
+//! Equilibria of XCP if some flows are limited elsewhere (Low, Andrew, Wydrowski, INFOCOM 2005): the same numbers as the packet
+//! simulator's `equilibrium.rs`, whose first comment has their sources. Also classes of flows that start and stop.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use std::fmt::Write;
@@ -27,14 +27,14 @@ fn numbers<'a>(table: &'a Table, column: &str) -> &'a [f64] {
     }
 }
 
-/// A free flow a -> r1 -> r2 -> z, and others that also cross r1 -> r2 and are limited by a link of their own behind it or in
-/// front of it. What the free flow gets, Mbit/s.
+/// A free flow a -> r1 -> r2 -> z, and others that also cross r1 -> r2 and are limited by a separate link after it or before
+/// it. Returns the rate of the free flow, Mbit/s.
 fn settles(upstream: bool, capacity: f64, others: u32, total: f64, pools: &str) -> f64 {
     let mut text = "duration = \"60s\"\nwarmup = \"40s\"\n".to_string();
     let mut links = vec![("r1", "r2".to_string(), capacity, 25.0)];
     let (fast, own) = (10.0 * capacity, total / others as f64);
     links.extend([("a", "r1".into(), fast, 12.5), ("z", "r2".into(), fast, 12.5)]);
-    // One link stands for those of all limited flows: they are alike.
+    // One link replaces those of all limited flows, which are equal.
     links.push(("m", if upstream { "r1" } else { "r2" }.into(), own * others as f64, 7.5));
     links.push(("m", "s".into(), fast, 5.0));
     links.push(("d", if upstream { "r2" } else { "r1" }.into(), fast, 12.5));
@@ -133,7 +133,7 @@ size = "10MB"
     let tables = fluid(text);
     let (done, size) = (numbers(&tables.flows, "completion_s")[0], numbers(&tables.flows, "size_bytes")[0]);
     assert!((size - 1e7).abs() < 1.0);
-    // 8.4 s at the full rate with headers, set-up and the first round trips besides.
+    // 8.4 s at the full rate with headers, plus set-up and the first round trips.
     assert!((8.4..9.6).contains(&done), "{done}");
 }
 

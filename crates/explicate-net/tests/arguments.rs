@@ -51,7 +51,7 @@ fn numbers_without_a_meaning_are_refused() {
     }
 }
 
-/// A terminal that is closed ends a transfer; one that was started by nohup goes on.
+/// A terminal that is closed ends a transfer; one that was started by nohup continues.
 #[test]
 fn what_ignores_the_hangup_goes_on() {
     use std::os::unix::process::ExitStatusExt;

@@ -62,7 +62,7 @@ fn a_flood_finds_no_room() {
     }
     let receivers = end.receivers.as_ref().unwrap();
     assert_eq!((receivers.flows.len(), receivers.counters.refused), (10, 89));
-    // Segments ahead of a hole wait in memory; there is room for 19 of them, with what it costs to keep them.
+    // Segments ahead of a hole wait in memory; there is room for 19 of them, with their overhead.
     for segment in 1..100 {
         socket.send(&data(1, segment, 948)).unwrap();
     }
@@ -126,7 +126,7 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
         turn(&mut end);
         assert_eq!((state(&end), end.sending[&77].have), ((0, TransferState::Open), None));
     }
-    // Who does not know the flow's number has to guess both its halves, even from the right place.
+    // Without the flow's number an attacker has to guess both of its halves, even from the right address.
     receiver.send_to(&cookie(HIGH), own).unwrap();
     turn(&mut end);
     for message in ends(HIGH + 1).into_iter().chain(ends(0)) {

@@ -1,4 +1,4 @@
-//! Files that arrive: what is called whole is whole. Programs over the loopback interface; no root needed.
+//! Files that arrive: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder that goes with the test, with a folder `in` that files arrive in.
+/// A folder, removed after the test, with a folder `in` for files that arrive.
 struct Place(PathBuf);
 
 impl Place {
@@ -66,7 +66,7 @@ impl Drop for Place {
     }
 }
 
-/// A receiver, as long as this lives.
+/// A receiver, ended on drop.
 struct Recv {
     child: Child,
     address: String,
@@ -116,7 +116,7 @@ fn sender(address: &str, path: &Path) -> Command {
     command.args(["send", address]).arg(path).args(["--json", "-p", "cubic/sack"]);
     command
 }
-/// Sends a file to its end: whether it went well, and what was said.
+/// Sends a file; returns success and the output.
 fn send(recv: &Recv, path: &Path) -> (bool, String) {
     let Output { status, stdout, stderr } = sender(&recv.address, path).output().unwrap();
     (status.success(), String::from_utf8_lossy(&stdout).to_string() + &String::from_utf8_lossy(&stderr))
@@ -317,7 +317,7 @@ fn of_two_receivers_in_one_folder_one_gives_the_name() {
     assert!(said.contains("file of this name"), "{said}");
 }
 
-/// What is compared is what is on the disk, not what came.
+/// The comparison reads the disk, not the data that arrived.
 #[test]
 fn a_part_that_is_changed_while_it_is_written_gets_no_name() {
     let place = Place::new();

@@ -311,7 +311,7 @@ fn completes(middle: &mut Middle, mut now: Time) {
         let mut arrived = Vec::new();
         middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes), checks(bytes))));
         for (to, lifted, whole) in arrived {
-            // The socket of a real end would drop what fails its checksum.
+            // The socket of a real end would drop datagrams with a wrong checksum.
             if !whole || lifted.packet.transport.flow() != 9 {
                 continue;
             }
@@ -401,7 +401,7 @@ fn losses_limit_the_sender_to_a_greedy_receiver() {
     assert!(taken[1][1] > 0.8 && taken[2][1] > 0.8, "the other one has all again: {taken:?}");
 }
 
-/// Queues of their own for flows leave the other one more than half of its due, and a flow that has the line alone loses nothing.
+/// With a queue per flow the other flow keeps more than half of its share, and a single flow on the line loses nothing.
 #[test]
 fn fair_queueing_protects_from_a_greedy_receiver() {
     let (taken, _) = shares(true, true, "droptail");

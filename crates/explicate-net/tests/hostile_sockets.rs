@@ -52,7 +52,7 @@ fn seeds(cookie: &[u8; 16]) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A transfer that goes on and on.
+/// A transfer that does not end.
 fn endless(peer: SocketAddrV4) -> Sending {
     let plan = transfer(1, peer, None);
     // A small window, so that the frames have the processor.

@@ -187,7 +187,7 @@ fn version_0_1_is_told_so_and_known() {
     turn(&mut end);
     assert_eq!(answer(&socket), Some(Message::Refused(number(HIGH, 5), Refusal::Version)));
 
-    // A receiver of version 0.1 knows questions and no knocks, and no upper halves.
+    // A receiver of version 0.1 supports questions, but neither knocks nor upper halves.
     let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
     receiver.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let SocketAddr::V4(address) = receiver.local_addr().unwrap() else { panic!("IPv4") };

@@ -26,7 +26,7 @@ fn path() -> Net {
     net
 }
 
-/// What an explicit flow had in the measured span, Mbit/s, and the mean of `flows` of TCP; what the router said at the end.
+/// The rate of an explicit flow in the measured span and the mean of `flows` of TCP, Mbit/s; the router's last output.
 fn beside(protocol: Option<(&str, &str)>, flows: usize, more: &str) -> (f64, f64, serde_json::Value) {
     let net = path();
     let wan = format!("wan: rate = \"{RATE}Mbit/s\", queue = {{ kind = \"droptail\", limit = \"100kB\" }}{more}");

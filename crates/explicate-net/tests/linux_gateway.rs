@@ -180,7 +180,7 @@ fn a_measured_rate_follows_the_line() {
     });
 }
 
-/// A path that is down for 20 s: the transfer goes on whole, at most some 3 s after it is back.
+/// A path that is down for 20 s: the transfer continues at most some 3 s after the path is back, and completes.
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_transfer_outlasts_an_outage() {

@@ -25,11 +25,11 @@ const DIES: f64 = 4.0;
 /// The narrow link: slow enough that many such paths run at a time.
 const NARROW: &str = "rate = \"5Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"40kB\" }";
 const WIDE: &str = "rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
-/// One with a buffer of 10 ms, and what is hardly wider.
+/// One with a buffer of 10 ms, and a link that is slightly faster.
 const SHORT: &str = "rate = \"30Mbit/s\", delay = \"10ms\", queue = { kind = \"droptail\", limit = \"37500B\" }";
 const HARDLY_WIDER: &str = "rate = \"33Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
 
-/// What stands between the hosts.
+/// The network between the hosts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Middle {
     /// No router.
@@ -73,7 +73,7 @@ fn path() -> Net {
     net
 }
 
-/// What stands in the middle, for flows that want routers of `of`.
+/// The network in the middle, for flows with routers of `of`.
 fn middle(net: &Net, which: Middle, of: &str) -> Vec<Running> {
     let wan = |port: &str| format!("wan: {port}");
     let router = |port: &str| net.start("r", &["router", "-c", of, "--port", "site", "--port", &wan(port)]);
@@ -100,7 +100,7 @@ fn middle(net: &Net, which: Middle, of: &str) -> Vec<Running> {
     }
 }
 
-/// What each of `flows` of TCP had beside one of `protocol`, or beside nothing more, Mbit/s; and the laws that its sender told.
+/// The rate of each of `flows` of TCP beside one of `protocol`, or alone, Mbit/s; and the controllers that its sender reported.
 fn beside(which: Middle, flows: usize, protocol: Option<&str>) -> (f64, Vec<String>) {
     let net = path();
     let of = protocol.and_then(|name| controller(resolve(name).unwrap().protocol)).map_or("xcp", |p| p.name());
@@ -174,7 +174,7 @@ const ALONE: usize = 8;
 /// Paths at a time.
 const AT_ONCE: usize = 24;
 
-/// A case, what its runs have left CUBIC, and what was decided.
+/// A case, the shares of CUBIC in its runs, and the decision.
 struct Judged {
     case: Case,
     balance: Balance,
@@ -199,7 +199,7 @@ impl Judged {
     }
 }
 
-/// Which part of what it has beside one more CUBIC a CUBIC has to keep.
+/// The part of its rate beside one more CUBIC flow that a CUBIC flow must keep.
 const LEAST: f64 = 0.8;
 
 /// The sum of what runs are above a bound, which decides when it leaves ±0.8, and by its sign after 24 runs: Wald's sequential test,

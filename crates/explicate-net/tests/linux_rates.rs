@@ -111,7 +111,7 @@ fn a_probe_finds_what_a_path_has() {
     });
 }
 
-/// 30 ms and 2 % each way, 10 Mbit/s: what a look says of it, and what is advised with routers and without.
+/// 30 ms and 2 % each way, 10 Mbit/s: the measurement's result, and the advice with routers and without.
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_path_is_looked_at_and_gets_its_protocol() {
@@ -134,7 +134,7 @@ fn a_path_is_looked_at_and_gets_its_protocol() {
     assert!(told["command"].as_str().unwrap().contains(" -p LR-LMXCP"), "{told}");
     let best = &told["alternatives"][0];
     assert!(best["share"].as_f64().unwrap() > 0.8 && best["tcp_beside"].as_f64().unwrap() > 0.8, "{told}");
-    // What is said goes before what is found; no router is asked for where none is.
+    // Given values have priority over measured ones; no router is queried where none is.
     let told = advised(&["--rate", "100Mbit/s", "--loss", "0", "--time", "1"]);
     assert_eq!((&told["path"]["rate_bps"], &told["path"]["loss"]), (&100e6.into(), &0.0.into()));
     assert!(told["alternatives"].as_array().unwrap().iter().all(|row| row["routers"] == "none"), "{told}");

@@ -65,7 +65,7 @@ fn client(tally: &Tally, number: u64) {
     }
 }
 
-/// The link, with faults of its own at all times.
+/// The link, with permanent faults.
 fn link(sites: &Sites) -> Running {
     let faults = "{ kind = \"reordering\", rate = \"1%\", by = \"20ms\" }, { kind = \"duplication\", rate = \"1%\" }, \
                   { kind = \"corruption\", rate = \"1%\" }, { kind = \"random_loss\", rate = \"1%\" }";

@@ -49,7 +49,7 @@ from = "a"
 to = "b"
 "#;
 
-/// From 3 s on what leaves r1 takes the long way; what comes back still comes by the short one.
+/// From 3 s on packets from r1 take the long path; packets in the other direction still take the short one.
 const CHANGES: &str = r#"
 [[flows]]
 name = "f"
@@ -174,7 +174,7 @@ fn bridges_hide_a_cloud_that_routers_show() {
     });
 }
 
-/// What cannot be made of cables is refused, and why and what to do instead is said.
+/// Scenarios that cables cannot represent are rejected, with the reason and an alternative.
 #[test]
 #[ignore = "needs root: make linux"]
 fn what_is_no_cable_is_refused() {

@@ -1,4 +1,4 @@
-//! Files and folders over QUIC: pairing, what arrives, what is refused. Programs over the loopback interface; no root needed.
+//! Files and folders over QUIC: pairing, arrivals, rejections. Programs over the loopback interface; no root needed.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -27,7 +27,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder that goes with the test: `in` for what arrives, `out` for what is sent, and state folders.
+/// A folder, removed after the test: `in` for files that arrive, `out` for files to send, and state folders.
 struct Place(PathBuf);
 
 impl Place {
@@ -92,7 +92,7 @@ impl Sent {
     }
 }
 
-/// A receiver, as long as this lives.
+/// A receiver, ended on drop.
 struct Recv {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -199,7 +199,7 @@ fn a_stranger_sends_nothing() {
     let place = Place::new();
     let recv = Recv::paired(&place, &[]);
     let (path, _) = place.file("a", 1000);
-    // It knows the receiver's key, and has one of its own.
+    // It has the receiver's key and its own.
     fs::create_dir_all(place.state("b")).unwrap();
     fs::copy(place.0.join("a/receivers"), place.0.join("b/receivers")).unwrap();
     let sent = place.send("b", &recv.address, &[text(&path)]);
@@ -240,7 +240,7 @@ fn a_folder_arrives_with_its_modes_and_without_links() {
     let meta = fs::metadata(into.join("program")).unwrap();
     assert_eq!(meta.mode() & 0o7777, 0o700);
     assert_eq!(meta.mtime(), fs::metadata(top.join("program")).unwrap().mtime());
-    // What is there already with the same content is not sent again; what differs is refused.
+    // A file that exists with the same content is not sent again; one that differs is rejected.
     let again = place.send("a", &recv.address, &[text(&top)]);
     assert!(again.is_good() && again.bytes("sum_sent") == 0, "{}", again.said);
     fs::write(top.join("program"), "y").unwrap();
@@ -347,7 +347,7 @@ fn an_end_that_does_not_answer_is_reported_in_time() {
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
-/// Opens a stream as the paired sender `a`, writes these bytes and ends it; what is answered.
+/// Opens a stream as the paired sender `a`, writes these bytes and ends it; returns the answer.
 fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -398,7 +398,7 @@ fn a_stream_that_ends_early_is_no_file() {
     assert_eq!(early, [message::answer(Ok(0)), message::verdict(Verdict::Missing, 999)].concat());
     assert!(recv.event("end")["verdict"].as_str().unwrap().starts_with("not all arrived"));
     assert_eq!((place.arrived("a"), place.held()), (None, 999));
-    // Of what was kept, one byte is missing; two are more than was offered.
+    // One kept byte is missing; two bytes exceed the offered length.
     until("the part is free", || by_hand(&place, &recv.address, &[&head[..], &[7; 2]].concat())[0] == 0);
     assert_eq!(place.arrived("a"), None);
     until("the file", || {

@@ -20,7 +20,7 @@ fn tables(scenario: &Scenario, engine: EngineKind) -> String {
     format!("{:?}\n{:?}\n{:?}\n{hops}", tables.flows, tables.links, tables.samples)
 }
 
-/// Where two texts part, with what stands around.
+/// The first difference of two texts, with its context.
 fn difference(fast: &str, reference: &str) -> Option<String> {
     let at = fast.bytes().zip(reference.bytes()).position(|(a, b)| a != b);
     let at = at.or((fast.len() != reference.len()).then_some(fast.len().min(reference.len())))?;

@@ -85,7 +85,7 @@ fn tables_of_the_same_changes_are_equal() {
 
 #[test]
 fn a_change_has_its_effect() {
-    // Utilisation is of what the line offered: half the time at 10, half at 4 Mbit/s, is 7 Mbit/s in the mean.
+    // Utilisation refers to the line's mean capacity: half the time at 10, half at 4 Mbit/s, is 7 Mbit/s.
     let tables = recipe("xcp", CHANGES[0].1).tables().expect("a run");
     let text = tables.links.csv();
     let row = text.lines().find(|line| line.starts_with("0,r1->r2,")).expect("the link");

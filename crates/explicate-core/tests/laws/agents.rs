@@ -30,7 +30,7 @@ const NODES: u32 = 3;
 /// Nodes, messages that were sent and not delivered yet, and those that an eavesdropper has recorded.
 struct World {
     agents: Vec<Box<dyn Agent>>,
-    /// From, to, what.
+    /// Sender, receiver, message.
     said: VecDeque<(u32, Control)>,
     kept: Vec<(u32, Control)>,
     now: Time,
@@ -38,7 +38,7 @@ struct World {
 }
 
 impl World {
-    /// Takes what a node has to say; how much that is.
+    /// Takes the messages of a node; returns their number.
     fn listen(&mut self, node: u32) -> usize {
         let before = self.said.len();
         while let Some(control) = self.agents[node as usize].poll_control(self.now) {
@@ -182,7 +182,7 @@ fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
     let mut e = kind.build(EstimatorInit { values: &values, own, peer, period, rng: dice.0.clone(), now: Time::ZERO });
     let mut hash = Hash::new();
     let mut now = Time::ZERO;
-    // Echoes under way: when they come, and what.
+    // Echoes in flight: arrival time and contents.
     let mut echoes: VecDeque<(Time, u16, Time, Time)> = VecDeque::new();
     let (mut sent, mut told) = (0u64, 0);
     let (mut free, service) = (Time::ZERO, Time(1 + dice.below(100_000)));

@@ -33,7 +33,7 @@ struct World {
     receiver: ReceiverEndpoint,
     port: Port,
     packets: Packets,
-    /// Under way: when they arrive, and what.
+    /// In flight: arrival time and contents.
     data: VecDeque<(Time, u32)>,
     acks: VecDeque<(Time, Packet, SackRanges)>,
     acks_sent: u64,
@@ -157,8 +157,8 @@ fn pairs() -> impl Iterator<Item = (&'static AnyProtocol, &'static AnyRecoveryKi
 
 const BYTES: u64 = 700_123;
 
-/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or what is left of them where
-/// nothing is sent twice.
+/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or all that are not lost if the
+/// recovery does not retransmit.
 fn transfer(
     p: &'static AnyProtocol,
     r: &'static AnyRecoveryKind,
@@ -206,8 +206,8 @@ fn every_pair_delivers_everything() {
     }
 }
 
-/// After a timeout slow start ends at half of the window or below (RFC 5681 equation 4): what fast recovery let out beyond the
-/// window does not count, whether an episode still lasts or has just ended.
+/// After a timeout slow start ends at half of the window or below (RFC 5681 equation 4): segments that fast recovery sent
+/// beyond the window do not count, during an episode or just after it.
 #[test]
 fn a_timeout_halves_the_window_and_not_what_inflated_it() {
     let mut checked = 0;
@@ -249,8 +249,8 @@ fn delayed_acknowledgements_deliver_everything() {
             let w = transfer(p, r, &values, 1, loss);
             let (packets, acks) = (w.receiver.stats().received, w.acks_sent);
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
-            // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for. Nor was
-            // the window so small that every second one waits for the timer.
+            // Segments out of order are acknowledged at once, so few acknowledgements require that no segment was lost. They
+            // also require a window that is not so small that every second one waits for the timer.
             let few = w.flow.stats().retransmissions > 0 || w.flow.cwnd() < 10.0 || acks < packets * 9 / 10;
             assert!(few && acks < packets, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
         }

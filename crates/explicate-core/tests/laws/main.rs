@@ -1,6 +1,6 @@
-//! Laws: what every registered protocol, recovery, queue discipline, channel, agent and estimator keeps, under random operations.
+//! Laws: invariants of every registered protocol, recovery, queue discipline, channel, agent and estimator, under random operations.
 //!
-//! A new entry is under these laws the moment its line stands in a registry.
+//! These laws apply to a new entry as soon as a registry lists it.
 
 mod agents;
 mod flows;

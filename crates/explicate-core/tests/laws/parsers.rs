@@ -1,4 +1,4 @@
-//! Bytes from the wire: whatever they are, parsers answer, and what they accept they give back.
+//! Bytes from the wire: parsers return for any input, and emit the bytes that they accept.
 
 use explicate_core::wire::{CONGESTION_LEN, Congestion, Extension, TRANSPORT_LEN, Transport, WireError};
 

@@ -1,6 +1,6 @@
 //! What routers with pools hand out: no more than an interval has put into them, whatever the headers say.
 //!
-//! A router has pools if it tells of `res_pos_bytes_per_s` and `res_neg_bytes_per_s`, as samples record them.
+//! A router has pools if it reports `res_pos_bytes_per_s` and `res_neg_bytes_per_s`, as samples record them.
 
 use explicate_core::api::{AnyRouter, PortView, RouterInit};
 use explicate_core::protocols::rate_header::UNITS_PER_SEC;
@@ -66,7 +66,7 @@ struct Account {
     /// The sum of all feedback, and of the decreases alone, bytes/s.
     granted: f64,
     decreases: f64,
-    /// What rounding to whole units may add, and what sums of such size cannot tell.
+    /// The error of rounding to whole units, and of sums of this size.
     slack: f64,
 }
 

@@ -323,7 +323,7 @@ fn routers_that_lie_are_found() {
 
 // --------------------------------------------------------------------------------------- queue disciplines
 
-/// [`Qdisc::queue_limit`]: the discipline does what the room says, departures change nothing, and it has no timer.
+/// [`Qdisc::queue_limit`]: the discipline follows the limit, departures change nothing, and it has no timer.
 fn qdisc_is_its_limit(q: &mut dyn Qdisc, queue_limit: QueueLimit, dice: &mut Dice) -> Judged {
     let mut now = Time::ZERO;
     for _ in 0..EVENTS {

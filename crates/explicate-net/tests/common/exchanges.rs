@@ -22,7 +22,7 @@ pub(crate) enum End {
     Broken,
 }
 
-/// Reads to the end. An orderly end has to stand behind `expected`, and a broken one behind its beginning.
+/// Reads to the end. An orderly end must follow `expected`, a broken one its beginning.
 fn checked(mut stream: &TcpStream, expected: &[u8]) -> End {
     let (mut all, mut block) = (Vec::with_capacity(expected.len()), vec![0; 1 << 16]);
     let orderly = loop {
@@ -66,7 +66,7 @@ impl Exchange {
             let _ = stream.write_all(&content(exchange.back, exchange.seed + 1));
         }
     }
-    /// Connects from this namespace, sends, closes its half, and reads what comes back.
+    /// Connects from this namespace, sends, closes its half, and reads the answer.
     pub(crate) fn run(&self, server: SocketAddr) -> io::Result<End> {
         let mut stream = TcpStream::connect_timeout(&server, Duration::from_secs(10))?;
         stream.set_read_timeout(Some(TIMEOUT))?;

@@ -73,7 +73,7 @@ impl Sites {
         Sites { net, keys }
     }
 
-    /// Writes the configuration of a gateway (`more` stands before its tables), and returns its path.
+    /// Writes the configuration of a gateway (`more` precedes its tables), and returns its path.
     pub(crate) fn configure(&self, name: &str, more: &str, tables: &str) -> String {
         let at = folder(&self.net, name);
         let (own, other, key) = if name == "ga" { (1, 2, &self.keys[1]) } else { (2, 1, &self.keys[0]) };

@@ -32,7 +32,7 @@ pub(crate) fn run(words: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Namespaces, and a folder, as long as this lives.
+/// Namespaces and a folder, removed on drop.
 pub(crate) struct Net {
     prefix: String,
     names: Vec<String>,
@@ -106,7 +106,7 @@ impl Net {
         eventually("the program opens its sockets", || open() || running.child.try_wait().unwrap().is_some());
         running
     }
-    /// Runs a function in a namespace, on a thread of its own.
+    /// Runs a function in a namespace, on a separate thread.
     pub(crate) fn inside<T: Send + 'static>(
         &self,
         name: &str,
@@ -118,7 +118,7 @@ impl Net {
             what()
         })
     }
-    /// Switches off what would put frames together at these interfaces, given as namespace and name.
+    /// Switches off offloads that merge frames at these interfaces, given as namespace and name.
     pub(crate) fn no_offloads(&self, devices: &[(&str, &'static str)]) {
         for &(host, device) in devices {
             self.inside(host, move || offloads_off(device).unwrap()).join().unwrap();
@@ -156,12 +156,12 @@ impl Running {
     pub(crate) fn signal(&self, signal: &str) {
         let _ = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
     }
-    /// Ends it by a signal, and returns what it said.
+    /// Ends it by a signal, and returns its output.
     pub(crate) fn stop(mut self, signal: &str) -> String {
         self.signal(signal);
         self.wait(10).0
     }
-    /// Waits for its end; what it said and whether it succeeded.
+    /// Waits for its end; returns its output and whether it succeeded.
     pub(crate) fn wait(&mut self, seconds: u64) -> (String, bool) {
         let mut waited = 0;
         let status = loop {
@@ -248,7 +248,7 @@ pub(crate) fn measured(once: impl Fn()) {
     panic!("no measurement held; {counted} of them count, the host took much of the machine from the others");
 }
 
-/// Much, as a share of what all processors had.
+/// A load that disturbs a measurement, as a share of the time of all processors.
 const MUCH: f64 = 0.02;
 /// For so many seconds at most a measurement waits for a quiet one.
 const PATIENCE: u32 = 30;

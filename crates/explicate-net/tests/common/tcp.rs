@@ -1,4 +1,4 @@
-//! What the kernel's TCP has of a path, and what explicit flows leave it.
+//! The rate of the kernel's TCP on a path, alone and beside explicit flows.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::io::{Read, Write};

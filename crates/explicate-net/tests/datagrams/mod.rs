@@ -1,4 +1,4 @@
-//! What tests over the loopback interface share: datagrams made by hand, and what is answered.
+//! Common code of tests over the loopback interface: datagrams made by hand, and their answers.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub(crate) mod programs;
@@ -59,7 +59,7 @@ pub(crate) fn greeting(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words:
     assert_eq!(of, number(HIGH, flow));
     numbered(flag::SYN, flow, 0, with_cookie(words, &cookie).as_bytes())
 }
-/// Opens a flow; what is answered.
+/// Opens a flow; returns the answer.
 pub(crate) fn open(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words: &str) {
     let greeting = greeting(end, socket, flow, words);
     socket.send(&greeting).unwrap();

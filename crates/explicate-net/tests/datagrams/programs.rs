@@ -18,7 +18,7 @@ use explicate_net::endpoint::message::Message;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder as long as this lives.
+/// A folder, removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -53,7 +53,7 @@ impl Drop for Folder {
     }
 }
 
-/// Says when it goes that other threads may end, also where a test fails.
+/// On drop it lets other threads end, also if a test fails.
 pub(crate) struct Done<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Done<'_> {

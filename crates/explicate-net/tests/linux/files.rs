@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::{PROGRAM, arrives, chain, eventually, last_json, run, unfinished};
 use explicate_net::sys::monotonic;
 
-/// A small disk in memory, as long as this lives.
+/// A small disk in memory, removed on drop.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -32,7 +32,7 @@ impl Drop for Disk {
     }
 }
 
-/// A receiver, as long as this lives, and its address.
+/// A receiver, ended on drop, and its address.
 struct Recv(Child, String);
 
 impl Recv {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
 use crate::common::{Net, eventually, scraped, value};
 
-/// The client closes its half, and the server answers with all that it has received and as much of its own.
+/// The client closes its half, and the server answers with all that it has received and as many bytes again.
 fn there_and_back(net: &Net, address: &'static str, client: &str) {
     let server = serve(net, address, |mut stream, from| {
         let mut all = read_all(&stream).unwrap();
@@ -137,7 +137,7 @@ fn a_killed_gateway_resets_and_comes_back() {
     let mut stream = connect(net, "10.2.0.2:7001");
     stream.read_exact(&mut vec![0; 100_000]).unwrap();
     far.stop("KILL");
-    // The kernel resets what the killed gateway had open.
+    // The kernel resets the open connections of the killed gateway.
     assert!(server.join().unwrap().is_err(), "an orderly end");
     let far = sites.gateway("gb", &sites.configure("gb", "", ""));
     let _ = stream.write_all(b"more");

@@ -102,7 +102,7 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     fs::remove_file(folder.join("sent.bin")).unwrap();
 
-    // A sender dies; what it left unfinished gets no name, and the next one is not disturbed by it.
+    // A sender is killed; its incomplete file gets no name, and does not disturb the next sender.
     let send = net.start("a", &["send", "10.9.0.2", &path]);
     arrives(&folder, 500_000);
     send.stop("KILL");

@@ -10,7 +10,7 @@ use crate::common::{Net, Running, chain, file, run};
 use explicate_core::units::Time;
 use explicate_net::clock::Clock;
 
-/// Two hosts, and between them the kernel's router, which says what it cannot carry (ICMP: fragmentation needed).
+/// Two hosts, and between them the kernel's router, which reports packets that are too long (ICMP: fragmentation needed).
 fn routed() -> Net {
     let net = Net::new(&["a", "k", "b"]);
     net.cable(("a", "eth0", "10.1.0.1/24"), ("k", "k0", "10.1.0.254/24"));
@@ -32,7 +32,7 @@ fn mtu(net: &Net, name: &str, device: &str, bytes: u32) {
     run(&format!("ip -n {} link set {device} mtu {bytes}", net.name(name)));
 }
 
-/// Sends a file, lets something happen meanwhile, and returns what was said once the same file has arrived.
+/// Sends a file, lets something happen meanwhile, and returns the output once the same file has arrived.
 fn arrives(net: &Net, bytes: usize, more: &[&str], meanwhile: impl FnOnce(&Path)) -> String {
     let (path, content) = file(net, bytes);
     let folder = net.folder.join("received");
@@ -109,7 +109,7 @@ fn packets_longer_than_the_interface_are_shortened_with_a_warning() {
     assert!(said.contains("--packet 9000B") && said.contains("1500 B"), "{said}");
 }
 
-/// An outage of 20 s is common, and no end of a transfer. It goes on within seconds of the path's return.
+/// An outage of 20 s is common and does not end a transfer. It continues within seconds of the path's return.
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_transfer_outlasts_an_outage_and_goes_on_at_once() {
@@ -127,7 +127,7 @@ fn a_transfer_outlasts_an_outage_and_goes_on_at_once() {
     assert!(took < Time::secs(10), "{took:?}");
 }
 
-/// The host's interface goes down, or comes up again.
+/// Takes the host's interface down, or up again.
 fn outage(net: &Net, down: bool) {
     run(&format!("ip -n {} link set right {}", net.name("m"), if down { "down" } else { "up" }));
 }

@@ -1,4 +1,4 @@
-//! End points, router and link as programs of their own, on this machine's kernel. Needs root, so `make linux` runs it.
+//! End points, router and link as separate programs, on this machine's kernel. Needs root, so `make linux` runs it.
 
 use std::fs;
 use std::io::Write;
@@ -55,7 +55,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     fs::remove_file(folder.join("sent.bin")).unwrap();
 
-    // The receiver is restarted: it does not know the transfer, and says so.
+    // The receiver is restarted: it does not know the transfer, and reports that.
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
     arrives(&folder, 500_000);
     recv.stop("KILL");
@@ -64,7 +64,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     assert!(!good && said.contains("is unknown to the other end"), "{said}");
     assert!(!folder.join("sent.bin").exists());
 
-    // It goes for good.
+    // It ends for good.
     recv.stop("KILL");
     let sent = net.program("a", &["send", "10.9.0.2", &path, "--patience", "3"]);
     let said = String::from_utf8_lossy(&sent.stderr);

@@ -131,7 +131,7 @@ fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
     assert!(told["errors"].as_u64().unwrap() >= 1, "that it went down is counted: {told}");
 }
 
-/// As `ppp0` does when a line breaks: what comes later under its name is another interface, so a router must be started again.
+/// As `ppp0` does when a line breaks: a later interface of the same name is another one, so a router must be started again.
 #[test]
 #[ignore = "needs root: make linux"]
 fn an_interface_that_is_removed_ends_the_router_with_a_reason() {

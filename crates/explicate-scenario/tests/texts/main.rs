@@ -1,4 +1,4 @@
-//! Scenarios as text: what they mean, and every message. One binary, so that the parser is linked once.
+//! Scenarios as text: their meaning, and every message. One binary, so that the parser is linked once.
 
 mod examples;
 mod excerpts;

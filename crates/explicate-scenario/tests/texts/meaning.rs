@@ -279,7 +279,7 @@ fn classes() {
         ["limit", "count"].map(|name| queue.values.get(queue.kind.params(), name))
     };
     assert_eq!(limit(other), [7000.0, 1.0]);
-    // Controllers answer packets with the header, so they stand where those are.
+    // Controllers answer packets with the header, so they are at ports with such packets.
     assert_eq!((other.routers.len(), explicit.routers.len()), (0, 1));
     assert_eq!((l.class_of(true), l.class_of(false)), (1, 0));
     // One class for all: then that is where the controller is.

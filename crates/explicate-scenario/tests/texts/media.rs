@@ -1,4 +1,4 @@
-//! `[[medium]]`: what it means, what can be changed by `--set`, and what it says of slips.
+//! `[[medium]]`: its meaning, changes by `--set`, and messages for mistakes.
 
 use crate::support::{link, parse, problems, set};
 use explicate_core::units::{Rate, Time};

@@ -1,4 +1,4 @@
-//! Whatever the text, parsing answers: no panic, no hang; and what parses resolves to something that parses.
+//! Parsing returns for any text, without a panic or a hang; a text that parses resolves to one that parses.
 
 use crate::support;
 use std::path::Path;

@@ -126,7 +126,7 @@ fn small_graphs() {
     assert_eq!(routes.path(1, 0), None);
 }
 
-/// Over time: a square whose short side goes and comes back.
+/// Over time: a square whose short side fails and recovers.
 #[test]
 fn routes_leave_links_out() {
     let links = duplex(&[(0, 1, 5), (0, 2, 5), (2, 1, 5), (1, 3, 5)]);

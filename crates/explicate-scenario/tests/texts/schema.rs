@@ -1,4 +1,4 @@
-//! The JSON Schema: examples validate, slips do not. The validator below knows the keywords that the schema uses, and
+//! The JSON Schema: examples validate, mistakes do not. The validator below implements the keywords that the schema uses, and
 //! fails on any other.
 
 use crate::support;

@@ -1,4 +1,4 @@
-//! Warnings: what is odd enough to say, and what is not.
+//! Warnings: settings that cause one, and settings that do not.
 
 use crate::support::{SMALL, parse};
 
@@ -34,7 +34,7 @@ fn plain_routers_on_request() {
     assert_eq!(radio("router = \"vcp\""), ["the flows of `f` use xcp, but no xcp router runs on n1->n2"]);
 }
 
-/// Ten like flows over drop-tail get what the order of their packets leaves them, as long as nothing is random.
+/// The rates of ten equal flows over drop-tail depend on the order of their packets if nothing is random.
 #[test]
 fn phase_effects() {
     let small = format!("processing = \"none\"\n{SMALL}");
@@ -67,7 +67,7 @@ fn phase_effects() {
         reno.replace("20ms\"", "20ms\", queue = \"red\""),
         reno.replace("20ms\"", "20ms\", queue = \"unlimited\""),
         reno.replace("pairs = 4", "pairs = 4\naccess = { rate = \"2Mbit/s\" }"),
-        // A router that tells rates.
+        // A router that reports rates.
         small.clone() + "count = 4\n",
         // Senders that take a random time for each packet; one group of them is enough.
         reno.replace("processing = \"none\"\n", ""),

@@ -1,4 +1,4 @@
-//! Whether flows that are alike get alike: their mean goodputs over many runs.
+//! Whether equal flows have equal mean goodputs over many runs.
 
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::measure;

@@ -1,5 +1,5 @@
-//! What links do to packets, as scenarios ask for it: losses of data and acknowledgements apart, what arrives twice, late or
-//! damaged, lines that rest or change, two directions on one line, capacities that are believed wrongly.
+//! Channels of links, as scenarios configure them: separate losses of data and acknowledgements, duplicated, late or
+//! damaged packets, lines that pause or change, two directions on one line, wrongly configured capacities.
 
 use crate::common::{number, numbers, run, scenario, tables};
 use crate::outcome::{self, Outcome, mean};
@@ -172,7 +172,7 @@ fn two_directions_on_one_line() {
     assert!(forth > 0.85 && back > 0.85, "a line each: {forth} {back}");
     let (forth, back) = both("half_duplex = true");
     assert!((0.9..=1.0).contains(&(forth + back)), "one line: {forth} and {back}");
-    // First come, first served: a flow alone spends on acknowledgements what they weigh, 52 of 1552 bytes.
+    // First come, first served: a single flow uses 52 of 1552 bytes for acknowledgements, their share by length.
     let o = outcome::run(&path("half_duplex = true", "", SACK));
     let (data, acks) = (o.link("r1->r2", "utilisation"), o.link("r2->r1", "utilisation"));
     assert!((acks / data - 52.0 / 1500.0).abs() < 0.001 && data + acks > 0.98, "{data} {acks}");

@@ -28,9 +28,9 @@ fn mbps(done: &Outcome, flow: &str) -> f64 {
 
 const ENDLESS: &str = "rate = \"6Mbit/s\"\nretry_forever = true\ncapture = \"off\"\n";
 
-/// a and c cannot hear each other, and both send to b between them. Without RTS and CTS nearly every frame of one meets one
-/// of the other; with them the answer of b silences the other. (Who won the last time goes on winning for long: the loser's
-/// request fails whenever the winner's comes before b can answer.)
+/// a and c cannot sense each other, and both send to b between them. Without RTS and CTS nearly every frame of one collides
+/// with one of the other; with them the CTS of b makes the other wait. (The last winner keeps winning for long: the other's
+/// RTS fails whenever the winner's arrives before b can answer.)
 #[test]
 fn hidden_terminals_need_rts() {
     let total = |more: &str| {
@@ -48,8 +48,8 @@ fn hidden_terminals_need_rts() {
     assert!(announced.0 > 0.75 * heard.0, "the short exchange protects them");
 }
 
-/// b sends to a, c sends to d, away from each other. b and c fall silent for each other as soon as they hear each other, though
-/// neither would disturb the other's receiver: with duller ears the sum doubles.
+/// b sends to a, c sends to d, away from each other. b and c wait for each other as soon as they sense each other, though
+/// neither would disturb the other's receiver: with a shorter sensing range the sum doubles.
 #[test]
 fn exposed_terminals_wait_in_vain() {
     let total = |sense_range: &str| {
@@ -82,7 +82,7 @@ fn capture_favours_the_near() {
     assert!(on > 1.3 && (off - 1.0).abs() < 0.1);
 }
 
-/// A station that cannot be reached: every packet is given up after seven attempts, or four of data after RTS that is heard.
+/// A station that cannot be reached: every packet is dropped after seven attempts, or four of data after an RTS that is received.
 #[test]
 fn frames_are_given_up_at_the_limit() {
     let text = air("reach = \"1000m\"", &[("a", 0.0), ("b", 400.0)], &[("a", "b")], "")
@@ -146,13 +146,13 @@ fn adaptation_finds_the_rate_that_distance_allows() {
     assert!(near > 28.0 && far < 3.0 && adapted > 15.0);
 }
 
-/// An interferer that is on half of the time takes about half of what is sent, whether stations hear it or not; where it is heard
-/// nobody sends in vain.
+/// An interferer that is on half of the time takes about half of the throughput, whether stations sense it or not. If they sense
+/// it, they send no frame in vain.
 #[test]
 fn an_interferer_takes_its_share() {
     let with = |medium: &str| {
         let medium = format!("errors = \"snr\"\nretry_forever = true\n{medium}");
-        // Tables of a medium stand before the next one begins: the interferer is written in its line.
+        // Tables of a medium precede the next medium: the interferer is written inline.
         let text = air(&medium, &[("a", 0.0), ("b", 50.0)], &[("a", "b")], "");
         let scenario = common::scenario(&text);
         let engine = common::run(&scenario, &Options::default()).engine;
@@ -185,7 +185,7 @@ fn shadowing_and_drift_change_the_rate() {
     assert!(spread(&rates("drift = \"6dB\"\ncoherence = \"500ms\"", 1)) > 20e6, "levels come and go");
 }
 
-/// Three hops at 54 Mbit/s with ns-2's rules carry what ns-2.35 carries (docs/validation.md: 5.17 Mbit/s), and more without
+/// Three hops at 54 Mbit/s with ns-2's rules carry as much as ns-2.35's (docs/validation.md: 5.17 Mbit/s), and more without
 /// its reservations.
 #[test]
 fn a_chain_carries_what_it_does_in_ns2() {
@@ -228,7 +228,7 @@ fn a_mesh_in_a_changing_room() {
         println!("{link}: {share:.3} of the time, mean rate {:.1} Mbit/s, moved in {moves} of 150", mean(&rates) / 1e6);
         assert!(moves > 0 || !used, "{link}");
     }
-    // The controller stands before whatever queue there is.
+    // The controller precedes every kind of queue.
     assert!(!done.samples("n5->n6", "avg_rtt_s", 5.0).is_empty());
     assert!(mbps(&done, "upper") > 1.0 && mbps(&done, "lower") > 1.0);
 }

@@ -1,5 +1,5 @@
-//! Shared air keeps the engine's promises: packets are conserved (every run is audited), the same seed gives the same bytes,
-//! looking changes nothing, and what happens on one medium leaves another's draws alone.
+//! A wireless medium keeps the engine's invariants: packets are conserved (every run is audited), the same seed gives the same
+//! bytes, observation changes nothing, and events on one medium do not change the draws of another.
 
 use crate::common::{self, number, run, scenario};
 use explicate_core::rng::Rng;

@@ -33,8 +33,8 @@ fn shown(what: &str, done: &Outcome) -> (f64, f64, f64) {
     (goodput, queue, drops)
 }
 
-/// 54 Mbit/s is the rate of the radio, not what it carries: XCP that is configured with it fills the queue and drops. Told what the air
-/// carries with acknowledgements coming back, it has both: all of it, and next to no queue.
+/// 54 Mbit/s is the rate of the radio, not its throughput: XCP with this capacity fills the queue and causes drops. With the
+/// throughput of the medium, acknowledgements included, XCP uses all of it and has almost no queue.
 #[test]
 fn the_capacity_is_what_the_air_carries() {
     let of = |protocol: &str, capacity: &str| outcome::run(&chain(protocol, capacity, "n2"));
@@ -55,7 +55,7 @@ fn hops_share_the_air() {
     };
     let (one, two, three) = (over("n2"), over("n3"), over("n4"));
     assert!((one.0 / two.0 - 2.0).abs() < 0.1 && (one.0 / three.0 - 3.0).abs() < 0.3, "{one:?} {two:?} {three:?}");
-    // A round trip is so short that one packet in each is more than XCP is told. Its window cannot be less.
+    // A round trip is so short that one packet in each exceeds the configured capacity. The window cannot be smaller.
     for (tcp, xcp) in [one, two, three] {
         assert!(xcp > 0.9 * tcp && xcp < tcp, "{xcp} beside {tcp} Mbit/s");
     }

@@ -119,7 +119,7 @@ fn codel_keeps_the_delay_near_its_target() {
     }
 }
 
-/// A flow that sends a packet each round trip beside eight that take what they can.
+/// A flow that sends one packet per round trip, and eight that send as fast as they can.
 #[test]
 fn fq_codel_lets_the_sparse_pass() {
     let rtt = |kind: &str| {

@@ -24,7 +24,7 @@ struct Case {
     limited: Limited,
     /// Of the shared link, Mbit/s.
     capacity: f64,
-    /// Flows that are limited elsewhere, each by a link of its own.
+    /// Flows that are limited elsewhere, each by a separate link.
     others: u32,
     /// Mbit/s that all of these links have together.
     total: f64,

@@ -91,7 +91,7 @@ fn parity_takes_time_of_the_line_and_controllers_know() {
             "{rate}: {utilisation}, {queue}"
         );
     }
-    // Told the rate of the line, a router overestimates by a ninth, and a queue stands.
+    // With the rate of the line a router overestimates the capacity by a ninth, which causes a standing queue.
     let text = direct(CLEAN, &flows("xcp", "")).replace("queue = { limit", "capacity = \"5.4Mbit/s\", queue = { limit");
     assert!(outcome::run(&text).link("r1->r2", "queue_mean_packets") > 15.0);
 }

@@ -1,4 +1,4 @@
-//! An explicit flow that no router answers behaves as TCP: what CUBIC has beside each explicit protocol.
+//! An explicit flow without answers from routers behaves as TCP: the share of CUBIC beside each explicit protocol.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::{numbers, tables};
@@ -33,7 +33,7 @@ fn flows(name: &str, count: u32, protocol: &str, ends: (&str, &str), start: &str
     )
 }
 
-/// Mean goodput of `count` CUBIC flows beside one of `protocol` that comes 5 s later, Mbit/s, and what that has itself.
+/// Mean goodput of `count` CUBIC flows beside one of `protocol` that starts 5 s later, and of that flow, Mbit/s.
 fn beside(path: &str, count: u32, protocol: &str, more: &str) -> (f64, f64) {
     let cubic = flows("cubic", count, "cubic", ("a", "c"), "0s", "");
     let text = path.to_string() + &cubic + &flows("other", 1, protocol, ("b", "d"), "5s", more);
@@ -112,7 +112,7 @@ fn over_a_long_path_behind_a_router_hardly_wider() {
     }
 }
 
-/// Each of `counts` CUBIC flows keeps 0.8 of what it has beside one more, beside each of `protocols`.
+/// Each of `counts` CUBIC flows keeps 0.8 of its rate beside one more CUBIC flow, beside each of `protocols`.
 fn keep_their_shares(what: &str, path: &str, counts: &[u32], protocols: &[&str]) {
     let mut poor = Vec::new();
     for &count in counts {
@@ -229,7 +229,7 @@ fn a_cloud_that_xcp_i_measures_is_no_sign() {
     }
 }
 
-/// Flows that fill the queue of their own router, which reports what it drops: the losses are no sign.
+/// Flows that fill the queue of their own router, which reports its drops: these losses are no evidence of a plain hop.
 #[test]
 fn what_a_router_reports_is_no_sign() {
     let text = path("all", "40Mbit/s", "300pkt").replace("300pkt", "10pkt");
@@ -243,8 +243,8 @@ fn what_a_router_reports_is_no_sign() {
     }
 }
 
-/// A router with a short buffer before a satellite link that loses 1 %, and routers elsewhere: XCP's router drops what comes in bursts,
-/// and the sender is to take that for no plain hop's doing.
+/// A router with a short buffer before a satellite link that loses 1 %, and routers elsewhere: XCP's router drops parts of
+/// bursts, and the sender must not attribute these drops to a plain hop.
 #[test]
 fn what_its_own_router_drops_is_no_sign() {
     let text = |rate: &str, guard: &str, seed: u32| {

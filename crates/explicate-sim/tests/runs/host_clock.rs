@@ -42,7 +42,7 @@ fn round_trips_are_counted_in_ticks() {
     assert!(ticking.iter().all(|&ms| ms == 10.0), "at least a tick: {ticking:?}");
 }
 
-/// What routers read is what hosts measured: XCP's header carries the round trip of a clock that ticks, the smoothed one.
+/// Routers read the values that hosts measured: XCP's header carries the smoothed round trip of a clock with ticks.
 #[test]
 fn headers_carry_round_trips_in_ticks() {
     let believed = |params: &str| {
@@ -76,7 +76,7 @@ fn timers_expire_at_ticks() {
     assert_eq!(times(", clock_tick = \"10ms\""), [0.003, 1.01, 3.01]);
 }
 
-/// A controller with the clock of its time does its sums at ticks: what it handed out changes then and only then.
+/// A controller whose clock has ticks computes at ticks: the feedback that it distributed changes only then.
 #[test]
 fn controllers_follow_their_routers_clock() {
     let changes = |link: &str| -> Vec<f64> {

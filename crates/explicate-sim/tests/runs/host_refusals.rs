@@ -1,10 +1,10 @@
-//! A host's own queue that refuses most of what its flows send is worth a warning.
+//! A warning is given if a host's own queue refuses most of the packets of its flows.
 
 use crate::common::{run, scenario};
 use explicate_sim::measure::warnings;
 use explicate_sim::simulation::Options;
 
-/// Two hosts that send this much each over cables of 2 Mbit/s with a queue of their own: the warnings, and the packets that
+/// Two hosts that send at this rate each over cables of 2 Mbit/s with separate queues: the warnings, and the packets that
 /// the first one refused and sent on.
 fn ran(rate: &str, queue: &str) -> (Vec<String>, [u64; 2]) {
     let scenario = scenario(&format!(

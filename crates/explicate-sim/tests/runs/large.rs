@@ -1,4 +1,4 @@
-//! Networks of many flows: what is done for their speed alone changes nothing.
+//! Networks of many flows: the shortcuts for speed change no result.
 
 use crate::common;
 use explicate_sim::measure::measure;

@@ -1,4 +1,4 @@
-//! Connection set-up: what the other end refuses is done without; a lost SYN is sent again; marks travel back.
+//! Connection set-up: features that the other end refuses are not used; a lost SYN is retransmitted; marks are returned.
 
 use crate::common::{number, tables};
 

@@ -1,4 +1,4 @@
-//! Paper I, figure 2: a plain router that owns the narrow link makes XCP worse than TCP. The scenarios say what was chosen.
+//! Paper I, figure 2: a plain router at the bottleneck makes XCP worse than TCP. The scenarios have the choices.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::outcome::{Outcome, run};
@@ -19,7 +19,7 @@ fn a_plain_bottleneck_makes_xcp_worse_than_tcp() {
     println!("a {mb_a:.1} MB (paper: 215.0), b {mb_b:.1} MB (223.8), c {mb_c:.1} MB (52.4)");
     assert!(mb_b > mb_a && mb_a > mb_c, "{mb_b} > {mb_a} > {mb_c}");
     assert!(mb_c <= 0.5 * mb_a, "{mb_c} against {mb_a}");
-    // The paper's own figures, as far as its text goes: 95.6 % and 99.5 % of what the link could carry.
+    // The paper's own figures, as far as its text goes: 95.6 % and 99.5 % of the link's capacity.
     assert!((0.88..0.99).contains(&(mb_a / 225.0)), "{mb_a}");
     assert!(mb_b >= 0.98 * 225.0, "{mb_b}");
     assert!(b.drops() == 0.0 && c.drops() > 5.0 * a.drops());

@@ -1,5 +1,5 @@
 //! Paper D on its own topology (`scenarios/paper-003-fig3.toml`): ten flows through one bottleneck, half of them over a lossy
-//! link. Short runs of what `explicate reproduce D` measures at length: the order of the variants, and what each switch is for.
+//! link. Short versions of the runs of `explicate reproduce D`: the order of the variants, and the effect of each switch.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::outcome::{Outcome, mean, run};
@@ -49,8 +49,8 @@ fn the_xcp_family_in_order() {
     assert!(lm.0 >= 0.95 && lm.1 >= 0.7, "{lm:?}");
 }
 
-/// Figure 8 (D-fig8): a coarse signal needs an exact account of what arrived. Single runs of XTCP differ by 0.05 (standard
-/// deviation): a mean of 24 tells differences as small as those asked for.
+/// Figure 8 (D-fig8): a coarse signal needs an exact record of the packets that arrived. Single runs of XTCP differ by 0.05
+/// (standard deviation): a mean of 24 resolves the differences that are required.
 #[test]
 fn the_xtcp_family_in_order() {
     let at_5 = |protocol| fairness_over(24, protocol, "5%", "");
@@ -95,8 +95,8 @@ fn each_switch_contributes() {
     assert!(all > both, "partial acknowledgements: {both} to {all}");
 }
 
-/// Section 4.3: what is lost twice is not resent without the timer, while every duplicate lets another segment go: the
-/// window runs to the receiver's.
+/// Section 4.3: a segment that is lost twice is not retransmitted without the timer, while every duplicate releases
+/// another segment: the window grows to the receiver's.
 #[test]
 fn without_the_timer_the_window_runs_away() {
     let most = |on: &[&str], seed: u32| {

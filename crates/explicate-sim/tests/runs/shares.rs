@@ -3,7 +3,7 @@
 
 use crate::outcome::{Outcome, mean, run};
 
-/// Flows of one protocol beside others of another at 20 Mbit/s and 40 ms, with what is written of the shared link.
+/// Flows of two protocols at 20 Mbit/s and 40 ms, with the text of the shared link.
 fn beside(link: &str, (explicit, n): (&str, u32), (ordinary, m): (&str, u32)) -> Outcome {
     run(&beside_text(link, (explicit, n), (ordinary, m)))
 }
@@ -60,8 +60,8 @@ fn explicit_flows_and_tcp_have_equal_parts() {
     }
 }
 
-/// All flows have equal parts within a tenth, however many there are of either kind. What explicit flows leave of theirs goes to the
-/// others, since a line never stands idle: eight flows that leave 1.7 % each give 13.6 % more to a single one.
+/// All flows have equal shares within a tenth, for any number of either kind. The others use the unused share of explicit flows,
+/// because a line is never idle while packets wait: eight flows that leave 1.7 % each give 13.6 % more to a single one.
 #[test]
 fn numbers_of_flows_are_seen() {
     for (explicit, tcp) in [(5, 3), (8, 1), (2, 2)] {

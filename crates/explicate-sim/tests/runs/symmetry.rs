@@ -1,5 +1,5 @@
-//! A law of the suite: flows that are alike are treated alike. Four flows of one kind share a dumbbell in which everything is the
-//! same for all of them; over 24 seeds each has the mean goodput of all, up to chance. It holds for every registered sender,
+//! A law of the suite: equal flows have equal results. Four flows of one kind share a dumbbell in which everything is the same
+//! for all of them; over 24 seeds each has the mean goodput of all, up to chance. It holds for every registered sender,
 //! recovery and queue discipline, each once against a fixed partner, with a processing time and without, and after names and
 //! declarations are exchanged.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
@@ -13,8 +13,8 @@ const SENDER: &str = "reno";
 const RECOVERY: &str = "newreno";
 const QDISC: &str = "droptail";
 
-/// Where theory says otherwise: what, with which processing time, and why. A flow that wins for a whole run is no exception: which
-/// one it is differs from run to run.
+/// Exceptions by theory: the entry, the processing time, and the reason. A flow that wins for a whole run is no exception, because
+/// it differs from run to run.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 /// Round trips of 28 ms and 14 packets of 1000 bytes, of which a queue holds as many again; 14 s are 500 round trips. Rates are

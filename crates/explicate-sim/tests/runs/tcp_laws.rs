@@ -1,5 +1,5 @@
-//! The rivals against their closed forms, end to end: response to random loss, growth, equilibria. What is checked by hand,
-//! without a network, stands beside each law.
+//! TCP's variants against their closed forms, end to end: response to random loss, growth, equilibria. Tests by hand, without a
+//! network, are beside each controller.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common;
@@ -49,7 +49,7 @@ fn lossy_text(protocol: &str, p: f64, seconds: f64) -> String {
     )
 }
 
-/// Mean window, in segments: what was delivered in a round trip.
+/// Mean window, in segments: the data delivered in a round trip.
 fn window(done: &Outcome) -> f64 {
     mean(&done.flows("f", "goodput_bps")) / 8.0 / (1000.0 - HEADERS) * mean(&done.flows("f", "rtt_mean_ms")) / 1e3
 }
@@ -217,7 +217,7 @@ fn hybla_gains_rate_as_over_25_ms() {
     }
 }
 
-/// A random loss leaves what fills the path: 20 Mbit/s times 80 ms, 200 packets.
+/// The window after a random loss still fills the path: 20 Mbit/s times 80 ms, 200 packets.
 #[test]
 fn westwood_keeps_the_path_full() {
     let more = "[[link]]\nname = \"r1->r2\"\nchannel = [{ kind = \"random_loss\", rate = \"0.05%\" }]";
@@ -236,8 +236,8 @@ fn westwood_keeps_the_path_full() {
     }
 }
 
-/// Vegas: one to three packets of each flow in the queue. FAST: alpha, and what of the others' first packets stood in the queue
-/// when a flow measured its base round trip: with four flows that start at once, up to three windows of three.
+/// Vegas: one to three packets of each flow in the queue. FAST: alpha, plus the other flows' first packets in the queue when
+/// a flow measured its base round trip: with four flows that start at once, up to three windows of three.
 #[test]
 fn delay_based_laws_keep_their_packets_in_the_queue() {
     let queue = r#"{ kind = "droptail", limit = "2.0bdp" }"#;
@@ -257,7 +257,7 @@ fn delay_based_laws_keep_their_packets_in_the_queue() {
     }
 }
 
-/// BBR v1 alone: knows bandwidth and round trip, cycles its gain, and has one bandwidth-delay product in flight.
+/// A single BBR v1 flow: estimates bandwidth and round trip, cycles its gain, and has one bandwidth-delay product in flight.
 #[test]
 fn bbr_knows_its_path() {
     let done = dumbbell("bbr", 50, 1, r#"{ kind = "droptail", limit = "2.0bdp" }"#, (31, 3), "");

@@ -1,5 +1,5 @@
-//! Exact ties: flows that are alike are treated alike, though nothing in the network is random. Over many seeds their mean goodputs
-//! agree; neither the order of declaration nor a name decides.
+//! Exact ties: equal flows have equal results, though nothing in the network is random. Over many seeds their mean goodputs agree;
+//! they depend neither on the order of declaration nor on names.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::alike::{goodputs, unlike};
@@ -9,7 +9,7 @@ use explicate_scenario::templates::template;
 use std::path::Path;
 
 /// Ten senders, links of one rate and one delay all the way, a short drop-tail queue: packets arrive in the instant in which others
-/// leave. `order` is that in which senders and their links are declared; flows of the second group go on over a link of their own.
+/// leave. `order` is that in which senders and their links are declared; flows of the second group continue over a separate link.
 fn in_step(protocol: &str, order: &[usize], groups: [usize; 2]) -> String {
     let link = |from: &str, to: &str, queue: &str| {
         format!(
@@ -115,7 +115,7 @@ fn flows_of_the_template_that_start_together_are_alike() {
     assert!(said.is_none(), "{}", said.unwrap_or_default());
 }
 
-/// Its flows start half a second apart, so they are not alike; but none starves in every run for where it stands in the list.
+/// Its flows start half a second apart, so they are not equal; but none starves in every run because of its place in the list.
 #[test]
 fn the_template_starves_nobody() {
     let goodputs = template_of_reno("{ spread = \"2s\" }");

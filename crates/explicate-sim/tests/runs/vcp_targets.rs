@@ -1,12 +1,12 @@
-//! What VCP and its extensions are for. VCP: a link nearly full, hardly a queue, no loss. BISE: a start that takes as long on a
-//! fast link as on a slow one. WLTE: losses on the air that cost only what they lose.
+//! Design goals of VCP and its extensions. VCP: a link nearly full, almost no queue, no loss. BISE: a start that takes as long on a
+//! fast link as on a slow one. WLTE: wireless losses that cost only the lost packets.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::jain;
 use crate::outcome::{Outcome, dumbbell, mean, run};
 
-/// After a cut the window grows from 0.875 of what fills the link's 98 % to all of it: (1 + 0.875) / 2 * 0.98 = 0.919 on average.
-/// Many flows add more in a round trip and overshoot.
+/// A cut reduces the load, 98 % of the link, by a factor of 0.875; the load then grows back:
+/// (1 + 0.875) / 2 * 0.98 = 0.919 on average. Many flows add more in a round trip and overshoot.
 #[test]
 fn a_link_nearly_full_and_no_queue() {
     for (flows, least, most) in [(10, 0.90, 0.95), (50, 0.93, 1.0)] {

@@ -54,7 +54,7 @@ fn a_target_queue_is_held() {
         let queue = mean(&done.samples("r1->r2", "persistent_queue_bytes", 20.0)) / 1000.0;
         let utilisation = done.link("r1->r2", "utilisation");
         println!("target {packets}: persistent queue {queue:.2} packets, utilisation {utilisation:.4}");
-        // Packets that come at random wait for each other even where nothing is meant to stand.
+        // Packets that arrive at random wait for each other even without a standing queue.
         assert!((queue - packets).abs() < if packets == 0.0 { 1.5 } else { 1.0 }, "{packets}: {queue}");
         // Without a standing queue the line sometimes waits for the next burst.
         assert!(utilisation > 0.99 && (packets == 0.0 || utilisation > 0.9999), "{packets}: {utilisation}");
@@ -124,8 +124,8 @@ of = ["cwnd"]
     mean(&(1..=18).map(window).collect::<Vec<_>>())
 }
 
-/// Feedback that is lost with an acknowledgement slows XCP down; XCP-r hardly notices (that acknowledgements come in larger
-/// steps remains). In the long run XCP is not hurt: what is lost of ups and downs alike, its routers hand out again.
+/// Feedback that is lost with an acknowledgement slows XCP down; it hardly changes XCP-r (acknowledgements still cover larger
+/// steps). In the long run XCP does not lose rate: its routers distribute lost increases and decreases again.
 #[test]
 fn lost_acknowledgements_lose_nothing_of_a_sum() {
     let kept = |protocol| takes_over(protocol, "30%") / takes_over(protocol, "0%");
@@ -136,9 +136,9 @@ fn lost_acknowledgements_lose_nothing_of_a_sum() {
     assert!(xcp < 0.88 && xcp_r > 0.9, "{xcp} {xcp_r}");
 }
 
-/// Nine of ten flows want half a Mbit/s. To XCP's router they are nine flows that could have more. How soon the tenth gets what
-/// they refuse depends on who comes first, and that on the run (some never use 90 %): means of eight runs, and the soonest and the
-/// last.
+/// Nine of ten flows need half a Mbit/s. To XCP's router they are nine flows that could have more. The time until the tenth uses
+/// their unused share depends on the order of arrivals in the run (some never use 90 %): means of eight runs, with minimum and
+/// maximum.
 #[test]
 fn free_flows_get_what_limited_ones_refuse() {
     let free = |protocol: &str| {
@@ -218,7 +218,7 @@ fn video_obeys_and_greedy_does_not() {
     assert!((greedy - 4.0).abs() < 0.01 && (bulk - 1.0).abs() < 0.02, "{greedy} {bulk}");
 }
 
-/// Losses cost a source nothing but what is lost, and its packets are never sent again.
+/// A loss costs a source only the lost packet, and it retransmits none.
 #[test]
 fn video_does_not_mind_losses() {
     let done = shared(
@@ -232,7 +232,7 @@ fn video_does_not_mind_losses() {
     assert!(done.flows("source", "retransmissions") == [0.0]);
 }
 
-/// A receiver that refuses explicit feedback: every relative goes on as TCP, at a full link with a full queue.
+/// A receiver that refuses explicit feedback: every variant continues as TCP, at a full link with a full queue.
 #[test]
 fn refused_relatives_go_on_as_tcp() {
     for protocol in ["xcp", "xcp_window", "p_xcp", "xcp_r", "video/sack", "video_xtcp/sack"] {

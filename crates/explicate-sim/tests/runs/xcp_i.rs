@@ -1,4 +1,4 @@
-//! Paper I, section IV: XCP-i does across clouds of plain routers what XCP does without them.
+//! Paper I, section IV: XCP-i has the same results across clouds of plain routers as XCP without them.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common;
@@ -186,7 +186,7 @@ fn hosts_do_the_part_of_routers() {
     assert!(run(&idle).drops() > 0.0);
 }
 
-/// I-txt-real: probes through the simulated cloud in place of the oracle.
+/// I-txt-real: probes through the simulated cloud instead of the oracle.
 #[test]
 fn real_estimators_keep_the_clouds_full() {
     let text = FIG6.replace("60s", "40s");

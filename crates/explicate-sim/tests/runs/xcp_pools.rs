@@ -1,9 +1,9 @@
-//! What a router grants comes out of its pools, however much a single packet asks for and whatever window it states.
+//! A router's grants come from its pools, independent of the request and the window of a single packet.
 
 use crate::outcome::run;
 
-/// One flow on 30 Mbit/s and 100 ms, with room for 50 packets: it overflows, waits for its timer, and goes on with a window
-/// of one, whose X is hundreds of times that of the packets from which the router made its share per X.
+/// One flow on 30 Mbit/s and 100 ms, with room for 50 packets: it overflows, waits for its timeout, and continues with a window
+/// of one, whose X is hundreds of times that of the packets from which the router computed its share per X.
 fn after_timeouts(protocol: &str) -> String {
     format!(
         r#"
@@ -26,8 +26,8 @@ fn after_timeouts(protocol: &str) -> String {
     )
 }
 
-/// An interval hands out at most alpha = 0.4 of the 3.75 MB/s, or what is shuffled, a tenth of a load that the access link
-/// limits to 7.5 MB/s: 1.5 MB/s. An acknowledgement answers one packet, so it brings no more.
+/// An interval distributes at most alpha = 0.4 of the 3.75 MB/s, or the shuffled traffic, a tenth of a load that the access link
+/// limits to 7.5 MB/s: 1.5 MB/s. An acknowledgement answers one packet, so it grants no more.
 #[test]
 fn an_acknowledgement_grants_no_more_than_an_interval_holds() {
     for protocol in ["XCP_dumb", "XCP", "xcp"] {

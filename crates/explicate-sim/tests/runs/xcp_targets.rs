@@ -51,8 +51,8 @@ fn ten_flows_share_1_gbps() {
     holds(1000.0, (80.0, 80.0), 10);
 }
 
-/// Thirty flows with round trips of 40 to 330 ms send 6 to 45 packets a round trip. The window that X tells is the whole one
-/// that is sent: told with its fraction, it leaves flows with small windows up to 8 % less than the others (Jain 0.99966,
+/// Thirty flows with round trips of 40 to 330 ms send 6 to 45 packets a round trip. X reports the window in whole packets
+/// as it is sent. With its fraction, flows with small windows had up to 8 % less than the others (Jain 0.99966,
 /// queue 10 to 12 packets; ns-2.35 has 0.999998 and 15.4 to 16.0).
 #[test]
 fn small_windows_get_the_share_of_large_ones() {

@@ -1,4 +1,4 @@
-//! Channels: they keep time, and lose what they predict.
+//! Channels: their times increase, and their losses match their predictions.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn channels_repeat_and_keep_time() {
     }
 }
 
-/// What a channel predicts of its losses is what it does, to data and to acknowledgements.
+/// A channel's losses match its predictions, for data and for acknowledgements.
 #[test]
 fn channels_do_what_they_predict() {
     let mut checked = 0;

@@ -74,7 +74,7 @@ fn qdisc(name: &str, mut q: Box<dyn Qdisc>, dice: &mut Dice) -> Hash {
             q.on_timer(now, &queue.view());
             assert!(q.next_timer() > now, "{}: a timer does not move on", name);
         }
-        // Load comes and goes.
+        // The load varies.
         let load = if i / 1000 % 2 == 0 { 0.55 } else { 0.4 };
         if dice.flip(load) {
             let packet = data(dice);

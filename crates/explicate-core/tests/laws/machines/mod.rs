@@ -1,4 +1,4 @@
-//! Each machine by itself, driven through its trait.
+//! Each state machine alone, driven through its trait.
 
 mod channels;
 mod disciplines;

@@ -34,7 +34,7 @@ impl Queue {
             self.waiting.push_back(packet);
         }
     }
-    /// The packet whose last bit leaves, and the view at that instant: what waits, the next one included.
+    /// The packet whose last bit leaves, and the view at that instant: the packets that wait, including the next one.
     pub(super) fn leave(&mut self, now: Time) -> Option<(Packet, PortView)> {
         let packet = self.serving.take()?;
         let view = PortView { busy: true, ..self.view() };

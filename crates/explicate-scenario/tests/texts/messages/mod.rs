@@ -1,4 +1,4 @@
-//! Every message: where it points, what it says, what it suggests.
+//! Every message: its position, its text, its suggestion.
 
 mod advice;
 mod flows;
