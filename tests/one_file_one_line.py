@@ -1,10 +1,10 @@
 """One protocol = one new file and one line: tries it on a copy of the tree.
 
 Adds two protocols (AIMD of `examples/own-protocol`, which works end to end, and RCP of `docs/examples`, which has
-routers) and their lines in `protocols/mod.rs` to a copy of what git tracks, and then expects of the copy that the
-laws hold for the newcomers, that the registry, the parser, the simulator, the laboratory, the schema and the
-reference pages know them, and that git sees one new file and one new line for each. Also looks for protocols' names
-in crate sources where none belong. The laboratory needs namespaces: the test fails where the kernel has none.
+routers) and their lines in `protocols/mod.rs` to a copy of the files that git tracks. In the copy the laws must hold
+for both, and the registry, the parser, the simulator, the lab, the schema and the reference pages must include them. Git
+must show one new file and one new line for each. The test also searches crate sources for protocols' names where none
+belong. The lab needs namespaces: the test fails if the kernel has none.
 
 `CARGO_TARGET_DIR` decides where the copy is built; by default in `target/one-file-one-line`, so that it is fast again.
 """
@@ -30,7 +30,7 @@ LAB_SECONDS = 6
 
 @dataclass(frozen=True)
 class Newcomer:
-    """A protocol of the examples, and what a scenario says of it."""
+    """A protocol of the examples, and its lines in a scenario."""
 
     name: str
     folder: str
@@ -74,7 +74,7 @@ NEWCOMERS = (
     Newcomer("rcp", "docs/examples", "Rcp", "RCP, the Rate Control Protocol", (), 'protocol = "rcp"'),
 )  # fmt: skip
 
-# What the engine of the copy says, printed as JSON by a process of its own that sees the copy's package.
+# The values of the copy's engine, printed as JSON by a separate process that imports the copy's package.
 ASK = """
 import json, sys
 from explicate import engine, lab
@@ -90,18 +90,18 @@ print(json.dumps({
 
 
 class BrokenPromiseError(Exception):
-    """What does not hold; the message says so."""
+    """A statement does not hold; the message names it."""
 
 
 def expect(holds: object, promise: str) -> None:
-    """Raise BrokenPromiseError unless `holds`; tell what was kept."""
+    """Raise BrokenPromiseError unless `holds`; print the statement otherwise."""
     if not holds:
         raise BrokenPromiseError(promise)
     print(f"ok: {promise}", flush=True)
 
 
 def call(command: Sequence[str | Path], where: Path, *, text: str = "", **environment: str) -> str:
-    """Run a command and return what it printed; raise BrokenPromiseError with its last words if it fails."""
+    """Run a command and return its output; raise BrokenPromiseError with its last lines if it fails."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=where, input=text, capture_output=True, text=True, check=False, env={**os.environ, **environment},
@@ -115,7 +115,7 @@ def call(command: Sequence[str | Path], where: Path, *, text: str = "", **enviro
 # ------------------------------------------------------------------------------------------ names in the sources
 
 PLACES_OF_NAMES = ("protocols/", "recovery/", "qdisc/", "channel/", "models/", "presets.rs")
-"""Below a crate's `src`: where a protocol's name may stand."""
+"""Below a crate's `src`: files in which a protocol's name may occur."""
 
 ALLOWED = {
     # Cases of the benchmark and templates are scenarios, and scenarios name protocols.
@@ -124,11 +124,11 @@ ALLOWED = {
     # Examples in messages and in documentation that a user reads.
     "crates/explicate-core/src/lib.rs": r"//!",
     "crates/explicate-core/src/api.rs": r"///",
-    # Comments: whose routers report drops, and what was measured.
+    # Comments: routers that report drops, and measurements.
     "crates/explicate-core/src/guard.rs": r"^\s*///",
     "crates/explicate-core/src/guard/full_queue.rs": r"^//!",
     "crates/explicate-core/src/guard/watch.rs": r"^\s*//",
-    # The gateway offers two laws, one with routers and one without, and has no other.
+    # The gateway offers only two controllers, one with routers and one without.
     "crates/explicate-net/src/gateway/config.rs": r'//|"cubic"',
     "crates/explicate-net/src/gateway/controller.rs": r"//|\bcubic\b",
     "crates/explicate-net/src/gateway/port.rs": r'protocol\("xcp"\)',
@@ -142,7 +142,7 @@ ALLOWED = {
 
 
 def without_tests(text: str) -> list[str]:
-    """The lines of a source before its unit tests, which stand at the end and may name what they like."""
+    """The lines of a source before its unit tests, which are at the end and may contain any name."""
     lines = text.splitlines()
     below = [*lines[1:], ""]
     marks = [i for i, line in enumerate(lines) if line.strip() == "#[cfg(test)]" and "mod " in below[i]]
@@ -173,7 +173,7 @@ def strays(root: Path, names: Sequence[str]) -> Iterator[str]:
 
 
 def copy_tree(target: Path) -> None:
-    """Copy what git tracks, as it stands on disk, and commit it there."""
+    """Copy the files that git tracks, as they are on disk, and commit them there."""
     for name in call(["git", "ls-files", "-z"], ROOT).split("\0"):
         if name and (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def add_protocols(copy: Path) -> None:
 
 
 def try_engine(copy: Path, target: Path) -> None:
-    """Build the copy's engine beside its package and ask it."""
+    """Build the copy's engine beside its package and query it."""
     built = {"CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable, "PYO3_BUILD_EXTENSION_MODULE": "1"}
     call(["cargo", "build", "--quiet", "-p", "explicate-py"], copy, **built)
     shutil.copyfile(target / "debug" / "lib_native.so", copy / "python" / "explicate" / "_native.abi3.so")

@@ -1,8 +1,8 @@
-"""A protocol in a crate of its own, and one in Python: both run, and compute the same.
+"""A protocol in a separate crate, and one in Python: both run, and compute the same.
 
 Builds `examples/own-protocol`, which is no member of the workspace. Its program runs its scenario; its module is an
-engine with the same protocol in it, which Python uses here. The scenario is run there with the protocol in Rust and
-with its twin in Python (`docs/examples/aimd.py`): the tables must be equal to the last bit.
+engine with the same protocol, which Python uses here. The scenario runs there with the protocol in Rust and with the
+same protocol in Python (`docs/examples/aimd.py`): the tables must be equal to the last bit.
 
 `CARGO_TARGET_DIR` decides where it is built; by default in `target`, whose libraries it shares.
 """
@@ -39,7 +39,7 @@ print(rows)
 
 
 def call(command: list[str], **environment: str) -> str:
-    """Run it; what it prints. Exit if it fails."""
+    """Run it and return its output. Exit if it fails."""
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")

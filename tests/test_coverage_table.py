@@ -1,4 +1,4 @@
-"""Coverage by crate: what `cargo llvm-cov` says of files is summed."""
+"""Coverage by crate: the sums of `cargo llvm-cov`'s figures of files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import coverage_table
 
 
 def file(name: str, lines: int, covered: int) -> dict[str, object]:
-    """What the report says of a file whose functions and regions are as many as its lines."""
+    """The report's entry of a file whose functions and regions are as many as its lines."""
     counts = {"count": lines, "covered": covered}
     return {"filename": f"/src/crates/{name}", "summary": dict.fromkeys(coverage_table.KINDS, counts)}
 

@@ -1,13 +1,13 @@
-"""Which timeouts of TCP the artificial back-off of paper D (section 8.1) misses, and why.
+"""Timeouts of TCP that the artificial back-off of paper D (section 8.1) misses, and their causes.
 
     python validation/friendly_backoff.py [--seconds 60] [--seeds 5] [--system LR-LMXTCP_TCPfriend]
 
-Figure 7b: five TCP flows beside five of LR-LMXTCP_TCPfriend. The back-off is to come where TCP would time out: upon a
-flag while the window is below dupackthreshold, or upon two flags within a round trip. For each TCP flow's timeout this
-script looks at the XTCP flow of the same number, from TCP's first loss to the timeout: did it back off, was its window
-only halved, or did no flag come? The timeouts are told apart by what TCP had lost in the three timeouts' time before:
-one packet of a window too small for three duplicates, two or more packets, one packet of a larger window, or none. The
-last line counts all timeouts and all back-offs, whichever flow had them.
+Figure 7b: five TCP flows and five flows of LR-LMXTCP_TCPfriend. The back-off should occur where TCP would time out:
+upon a flag while the window is below dupackthreshold, or upon two flags within a round trip. For each TCP flow's
+timeout this script examines the XTCP flow of the same number, from TCP's first loss to the timeout: did it back off,
+was its window only halved, or did no flag arrive? Timeouts are classified by TCP's losses in a span of three timeouts
+before: one packet of a window too small for three duplicates, two or more packets, one packet of a larger window, or
+none. The last line counts all timeouts and all back-offs of all flows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from explicate_papers.de_vleeschouwer.fig7a import beside_tcp
 from explicate_papers.register import experiments
 
 STEP_S = 0.01
-"""Windows are sampled so often."""
+"""Sampling interval of windows."""
 SPAN = 3
-"""A timeout's losses are looked for in so many timeouts' time before it."""
+"""Losses of a timeout are searched in a span of so many timeouts before it."""
 LEAST_WINDOW = 4
 """A loss in a smaller window leaves fewer than three packets to cause duplicates."""
 DROP = re.compile(r" *(\d+\.\d+)  \S+ +drop:\S+ +(clean|lossy)\.(\d) data ")
@@ -39,7 +39,7 @@ OUTCOMES = ("backed off", "halved", "no flag")
 
 @dataclass(frozen=True)
 class Timeout:
-    """A timeout of TCP: what was lost before it, and what the XTCP flow beside it did meanwhile."""
+    """A timeout of TCP: the losses before it, and the reaction of the XTCP flow beside it."""
 
     at_s: float
     flow: int
@@ -58,7 +58,7 @@ class Timeout:
 
 
 def timeouts(results: explicate.Results) -> list[Timeout]:
-    """Return the timeouts of the TCP flows, those that follow another without an answer left out."""
+    """Return the timeouts of the TCP flows, except those that follow another without an acknowledgement."""
     drops: dict[int, list[float]] = {flow: [] for flow in range(5)}
     for line in results.trace.splitlines():
         found = DROP.match(line)
@@ -87,7 +87,7 @@ def back_offs(results: explicate.Results) -> int:
 
 
 def beside_it(results: explicate.Results, flow: int, start_s: float, end_s: float) -> str:
-    """Return what the XTCP flow of this number did from `start_s` to `end_s`."""
+    """Return the reaction of the XTCP flow of this number from `start_s` to `end_s`."""
 
     def values(name: str) -> Sequence[float]:
         series = metrics.series(results, f"lossy.{flow}", name, start_s - STEP_S)

@@ -38,7 +38,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Opened:
-    """A page, and all that it asked of the network or complained about."""
+    """A page, with its network requests and its errors."""
 
     page: Page
     requests: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Which engine the tests run on: the synthetic one, unless a test asks for `native_real`.
+"""The engine of the tests: the synthetic one, unless a test uses `native_real`.
 
 The compiled module, if it is there, is always the one that `explicate` is imported with: a broken one fails all tests.
 """
@@ -55,7 +55,7 @@ def native_real(pytestconfig: pytest.Config) -> ModuleType:
 
 @pytest.fixture(autouse=True)
 def chosen_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the synthetic engine in place for tests that do not ask for the compiled one."""
+    """Install the synthetic engine for tests that do not use the compiled one."""
     if "native_real" not in request.fixturenames:
         monkeypatch.setattr(explicate.engine, "_native", fake_native)
 
@@ -110,7 +110,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def process() -> Command:
-    """Run the command in a process of its own, on the synthetic engine."""
+    """Run the command in a separate process, on the synthetic engine."""
 
     def command(*args: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

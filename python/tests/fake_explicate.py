@@ -1,4 +1,4 @@
-"""The command `explicate` in a process of its own, with the synthetic engine."""
+"""The command `explicate` in a separate process, with the synthetic engine."""
 
 import sys
 

@@ -1,7 +1,7 @@
 """An engine without a simulator: synthetic tables with the shape, and the errors, of the compiled one.
 
-Every number is a closed form of its row, so that tests can know it. `install()` puts the module in the place of
-``explicate._native``; executors use it as the initializer of their workers.
+Every number is a closed form of its row, so that tests can know it. `install()` replaces
+``explicate._native`` by the module; executors use it as the initializer of their workers.
 """
 
 from __future__ import annotations

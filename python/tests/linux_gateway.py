@@ -1,4 +1,4 @@
-"""The how-to of docs/gateway.md, as it stands there. Needs root and ``explicated``, so `make linux` runs it."""
+"""The how-to of docs/gateway.md, step by step. Needs root and ``explicated``, so `make linux` runs it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class World:
         run("ip", "-n", self.prefix + "path", "link", "set", f"to-{gateway}", "master", "bridge0")
 
     def inside(self, machine: str, command: str) -> list[str]:
-        """Return the words that run a shell command at a machine, with its own folders."""
+        """Return the arguments that run a shell command at a machine, with its folders."""
         place = self.folder / machine
         enter = (
             "mount -t tmpfs etc /etc && mkdir /etc/explicated && mount -t tmpfs run /run && mkdir /run/explicated && "
@@ -123,7 +123,7 @@ class World:
         return ["ip", "netns", "exec", self.prefix + machine, "sh", "-c", enter]
 
     def service(self, machine: str, verb: str) -> None:
-        """Do what systemd does for the unit."""
+        """Start the unit's command as systemd does."""
 
         def commands(key: str) -> list[str]:
             return [line.removeprefix("/usr/bin/") for line in re.findall(rf"^{key}=(.*)$", UNIT, re.MULTILINE)]
@@ -140,7 +140,7 @@ class World:
                 run(*self.inside(machine, command.replace("$MAINPID", str(self.running[machine].pid))))
 
     def follow(self, step: Step) -> str:
-        """Do one step of the page as an engineer does it; what its commands print."""
+        """Run one step of the page; return the output of its commands."""
         printed = ""
         for machine in step.machines:
             if step.file:
@@ -179,7 +179,7 @@ class World:
             time.sleep(0.1)
 
     def ask(self, gateway: str, address: str) -> str:
-        """Ask from a gateway's host; the address that the server saw."""
+        """Send a request from a gateway's host; return the address that the server received."""
         return run("ip", "netns", "exec", f"{self.prefix}{gateway}-host", "python3", "-c", ASKS, address).strip()
 
     def counted(self, machine: str, key: str) -> int:
@@ -189,7 +189,7 @@ class World:
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    """Give machines that end with the test; `path` joins their narrow sides."""
+    """Return machines that end with the test; `path` joins their narrow sides."""
     with tempfile.TemporaryDirectory() as place:
         found = World(f"howto-{os.getpid()}-", Path(place))
         (found.folder / "bin").mkdir()

@@ -83,7 +83,7 @@ def test_what_cannot_be_built_is_said_in_the_users_words(tmp_path: Path) -> None
 
 
 def test_nothing_stays_behind_when_the_program_dies(tmp_path: Path) -> None:
-    """Killed in the middle, it takes the laboratory with it."""
+    """If it is killed during a run, the lab's namespaces are removed."""
     scenario = tmp_path / "long.toml"
     scenario.write_text(SCENARIO.replace('"5s"', '"60s"'), encoding="utf-8")
     before = namespaces()

@@ -1,6 +1,6 @@
-"""The report in a real Chromium: silent, complete, legible on a desk, a phone, in the dark and on paper.
+"""The report in Chromium: no errors, complete, legible on a desktop, a phone, in dark mode and in print.
 
-Screenshots are kept where ``--screenshots=DIR`` says, else in the test's temporary directory.
+Screenshots are kept in the folder of ``--screenshots=DIR``, else in the test's temporary directory.
 """
 
 import re
@@ -160,7 +160,7 @@ def test_print(both: explicate.Results, open_report: Open, keep: Callable[[str],
 
 
 def _values(page: Page, figure: str) -> dict[str, float]:
-    """What the chart says about the place under its cursor."""
+    """The chart's text for the place under its cursor."""
     rows = page.eval_on_selector_all(
         f"{figure} .u-legend tr:not(.edge)", "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
     )

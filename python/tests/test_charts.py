@@ -1,4 +1,4 @@
-"""The data of charts: ranges, thinning, and what the element of a chart holds."""
+"""The data of charts: ranges, thinning, and the contents of a chart's element."""
 
 from __future__ import annotations
 

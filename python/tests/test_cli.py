@@ -1,4 +1,4 @@
-"""The command: exit statuses, what goes to which stream, JSON shapes, and never a traceback."""
+"""The command: exit statuses, output streams, JSON shapes, and no tracebacks."""
 
 import io
 import json
@@ -149,7 +149,7 @@ def test_a_sweep_in_the_file_is_not_run_in_silence(scenario: Path, capsys: Captu
 
 
 def test_an_old_name_of_a_command(scenario: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    """`compare-worlds` does what `compare-lab` does, warns, and is not listed."""
+    """`compare-worlds` equals `compare-lab`, but warns and is not listed."""
     called = []
     monkeypatch.setattr("explicate.commands.compare_lab.execute", lambda args: called.append(args.scenario))
     assert main(["compare-worlds", str(scenario)]) == 0

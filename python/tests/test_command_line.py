@@ -1,4 +1,4 @@
-"""The command line itself: its cost, what it suggests, how much it prints, and where."""
+"""The command line: its start-up cost, its suggestions, and the amount and streams of its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python relies on in an engine: the same tests for the synthetic one and, once it is built, the compiled one."""
+"""The interface of engines: the same tests for the synthetic one and, once it is built, the compiled one."""
 
 import json
 import os
@@ -201,7 +201,7 @@ def test_a_fluid_sweep_is_checked_before_it_runs(native_real: ModuleType) -> Non
         explicate.sweep(text, axes, fluid=True)
     with pytest.raises(explicate.ScenarioError, match="`cubic` has no fluid model"):
         explicate.compare(text, axes["flows.0.protocol"], fluid=True)
-    # A protocol of its own that is varied away; sizes that packets cannot reach.
+    # A separate protocol that the sweep replaces; sizes that packets cannot reach.
     xcp = {"flows.0.protocol": ["xcp"]}
     assert explicate.sweep(text, xcp, set={**SMALL, "flows.0.protocol": "cubic"}, fluid=True).flows.height
     many = {**SMALL, "flows.0.protocol": "xcp", "flows.0.count": 10_000_000}

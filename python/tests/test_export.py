@@ -1,4 +1,4 @@
-"""Exports, read by the tools that they are for: tshark, tc, and the engine's own reader of mahimahi's traces."""
+"""Exports, read by their target tools: tshark, tc, and the engine's own reader of mahimahi's traces."""
 
 import json
 import math
@@ -218,7 +218,7 @@ def test_links_that_netem_cannot_make() -> None:
 
 @pytest.mark.usefixtures("native_real")
 def test_a_trace_gives_the_same_link_again(tmp_path: Path) -> None:
-    """The engine reads what was written: 4 Mbit/s as a trace carry what the link of 4 Mbit/s carried."""
+    """The engine reads the export: a trace of 4 Mbit/s carries as much as the link of 4 Mbit/s."""
     long = LOSSY.replace('size = "300050B"\n', "")
     first = explicate.run(long)
     (tmp_path / "link.trace").write_text(mahimahi(first, "r1->r2"), encoding="utf-8")
@@ -259,7 +259,7 @@ def test_netem_is_what_tc_understands(tmp_path: Path, capsys: pytest.CaptureFixt
     assert name == "# bottleneck"
     words = "netem rate 4000000bit delay 20000us loss gemodel 0.5% 20% 100% 0% duplicate 0.1% limit 27"
     assert command == f"tc qdisc replace dev lo root {words}", "20 packets, and 7 on the way: 80 kbit in 12 kbit each"
-    # A device of the wrong name: tc reads all of the command before it looks for the device.
+    # A device that does not exist: tc parses the whole command before it searches the device.
     _tool("tc", "iproute2")
     done = subprocess.run(
         command.replace("dev lo", "dev nowhere0").split(), capture_output=True, text=True, check=False, timeout=20

@@ -1,4 +1,4 @@
-"""Hashes of judges see names and numbers, also in helpers, and neither words nor layout."""
+"""Hashes of judges cover names and numbers, also in helpers, but neither comments nor layout."""
 
 from __future__ import annotations
 

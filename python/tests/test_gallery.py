@@ -132,7 +132,7 @@ def test_a_logarithmic_axis_tells_its_value(site: Path, open_page: Open) -> None
     page = open_page(site / "I-fig2.html").page
     data = _shown(page)
     low, high = data["x"]["range"]
-    x = data["series"][0]["x"][0] * 1.01  # a little beside the point, which is the nearest
+    x = data["series"][0]["x"][0] * 1.01  # near the point, which is the closest one
     chart = page.locator(".u-over").first
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()

@@ -1,4 +1,4 @@
-"""Runs that differ in nothing but their seed: tables say so in words, and show no spread of zero."""
+"""Runs that do not depend on their seed: tables state that, and show no spread of zero."""
 
 from dataclasses import replace
 from pathlib import Path

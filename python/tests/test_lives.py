@@ -1,4 +1,4 @@
-"""The lives of a flow's packets, read again from a record that was written by hand."""
+"""The analysis of a flow's packets from a record that was written by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explicate_papers.de_vleeschouwer.lives import Life, life, most_in_a_round_t
 
 
 def replay(record: str, threshold: int = 1) -> Life:
-    """Replay lines of time (ms), what happened, segment or first missing one, and packet number."""
+    """Replay lines of time (ms), event, segment or first missing segment, and packet number."""
     words = {
         "sent": ("s5->n0  enqueue  ", "data"),
         "arrives": ("        delivered ", "data"),
@@ -45,7 +45,7 @@ def test_a_reset_before_the_first_answer_is_seen() -> None:
 
 
 def test_retransmissions_are_counted_in_the_shortest_round_trip() -> None:
-    """Packets 2 and 3 are lost; two answers let both segments go within 1 ms, and one goes again 100 ms later."""
+    """Packets 2 and 3 are lost; two acknowledgements release both within 1 ms; one is sent again 100 ms later."""
     seen = replay("""
         0 sent 0 1
         1 sent 1 2

@@ -43,7 +43,7 @@ def test_the_update_rule_and_its_floor() -> None:
     ("after", "told"),
     [
         (52.0, True),  # halved when the loss is found, and the acknowledgement's feedback then
-        (102.0, True),  # not halved: the recovery goes on
+        (102.0, True),  # not halved: the recovery continues
         (51.0, False),  # half of window and feedback
         (50.0, False),  # no feedback
         (54.0, False),

@@ -56,7 +56,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Counted:
-    """What was run, and when the record was written."""
+    """The runs, and the times at which the record was written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What commands replace in the folder of ``-o``, and what they leave alone."""
+"""Files in the folder of ``-o`` that commands replace, and files that they do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocols written in Python: what they compute, wherever their names are used, and how they fail."""
+"""Protocols written in Python: their results, the use of their names, and their errors."""
 
 import importlib
 import math
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.usefixtures("native_real")
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each test register what it likes; the engine's own list only grows."""
+    """Each test may register any protocol; the engine's list only grows."""
     monkeypatch.setattr(protocols, "_registered", {})
 
 
 def registered(sender: type[explicate.Sender], name: str = "mine", **more: Any) -> str:
-    """Register a class in place of that of the test before, and return the scenario that runs it."""
+    """Register a class instead of that of the test before, and return the scenario that runs it."""
     explicate.register(name, sender, replace=True, **more)
     return SCENARIO.replace('"aimd/newreno"', f'"{name}/newreno"').replace('params = { keep = "80%" }\n', "")
 
@@ -200,7 +200,7 @@ FORMAT = 9
 
 
 class Asking(explicate.Sender):
-    """Goes at the rate that the slowest router on the way has written into its packets."""
+    """Sends at the rate that the slowest router of the path has written into its packets."""
 
     def __init__(self, init: explicate.SenderInit) -> None:
         self.allowed = Allowance(1.0)
@@ -247,7 +247,7 @@ def test_the_former_name_of_writes_into_works_with_a_warning() -> None:
 
 
 class Returning(explicate.Receiver):
-    """Returns what the last data packet had."""
+    """Returns the feedback of the last data packet."""
 
     last = bytes(16)
 
@@ -273,7 +273,7 @@ def test_a_router_speaks_to_the_sender() -> None:
 
 @pytest.fixture
 def python(native_real: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """The command, in a process of its own."""
+    """The command, in a separate process."""
 
     def call(*args: str) -> subprocess.CompletedProcess[str]:
         paths = os.pathsep.join([str(Path(explicate.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -327,7 +327,7 @@ def test_commands_print_the_traceback(python: Callable[..., subprocess.Completed
 
 @pytest.fixture
 def processes() -> Iterator[Executor]:
-    """Two processes that know nothing of what is registered here."""
+    """Two processes without the registrations of this one."""
     with opened("processes", 2) as executor:
         assert executor is not None
         yield executor

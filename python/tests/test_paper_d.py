@@ -1,4 +1,4 @@
-"""What paper D's experiments share: queues, mutations, bins."""
+"""Common code of paper D's experiments: queues, mutations, bins."""
 
 from __future__ import annotations
 

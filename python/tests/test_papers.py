@@ -49,7 +49,7 @@ def test_no_criterion_is_looser_than_when_it_came_in() -> None:
 
 
 def test_bounds_are_the_numbers_of_the_criterion() -> None:
-    """Or of what is judged instead, which stands beside it and never makes the claim hold."""
+    """Or of the statement that is judged instead, which is shown and never makes the claim hold."""
     for study in studies().values():
         for key, rule in study.rules.items():
             text = f"{predicates()[key].criterion} {rule.instead}"
@@ -71,7 +71,7 @@ def _number(parameter: str) -> int:
 
 
 def test_choices_name_parameters_of_their_paper() -> None:
-    """Those of the register, or ones that it did not see, numbered after its last."""
+    """Those of the register, or additional ones, numbered after its last."""
     for paper in PAPERS.values():
         known = {
             missing.param_id
@@ -122,7 +122,7 @@ def test_quick_and_all_agree() -> None:
 
 
 def test_every_claim_has_a_control() -> None:
-    """Or a reason why none makes it fail, or why it is not judged."""
+    """Or a reason why no control makes it fail, or why it is not judged."""
     missing = [
         predicate.id
         for study in studies().values()
@@ -147,7 +147,7 @@ def test_the_shard_names_what_there_is() -> None:
 
 @pytest.mark.usefixtures("native_real")
 def test_alternatives_can_be_run() -> None:
-    """Each value that stands beside a choice gives scenarios that the engine takes."""
+    """Each alternative of a choice gives scenarios that the engine accepts."""
     wrong = []
     for study in studies().values():
         before = effort(study.experiment, "quick")

@@ -1,4 +1,4 @@
-"""The papers are a distribution of their own, which `explicate` needs for `reproduce` alone."""
+"""The papers are a separate distribution, which `explicate` needs only for `reproduce`."""
 
 from __future__ import annotations
 

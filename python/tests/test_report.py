@@ -1,4 +1,4 @@
-"""The page without a browser: one file, right numbers, bounded size, and what it says when samples are missing."""
+"""The page without a browser: one file, correct numbers, bounded size, and a message if samples are missing."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""docs/reproduction.md: its counts add up, and what is not "holds" is explained."""
+"""docs/reproduction.md: its counts add up, and every verdict other than "holds" is explained."""
 
 from __future__ import annotations
 

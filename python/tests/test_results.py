@@ -1,4 +1,4 @@
-"""Results: round trips, repeatable bytes, what the files may not hold."""
+"""Results: round trips, repeatable bytes, data that files must not contain."""
 
 import builtins
 import hashlib

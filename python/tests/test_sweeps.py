@@ -1,4 +1,4 @@
-"""Sweeps: which points, what is kept, what is measured, what becomes of failures."""
+"""Sweeps: points, stored runs, measures, failures."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_sweep_of_fluids(scenario: Path, tmp_path: Path, counted: Counted) -> 
     folder = tmp_path / "runs"
     packets = explicate.sweep(scenario, {"flows.0.count": [1, 3]}, store=folder)
     swept = explicate.sweep(scenario, {"flows.0.count": [1, 3]}, store=folder, fluid=True)
-    assert swept.fresh == packets.fresh == 4  # neither takes the other's runs
+    assert swept.fresh == packets.fresh == 4  # neither uses the other's runs
     assert swept.flows.columns[-1] == "count"
     sums = ["flows.sent_packets.sum"]
     fluids = [explicate.run(scenario, set={"flows.0.count": n}, fluid=True).flows for n in (1, 3)]

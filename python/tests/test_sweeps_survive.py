@@ -1,4 +1,4 @@
-"""Sweeps outlive what kills them: their own process, a worker of a cluster; and every executor gives the same."""
+"""Sweeps resume after the end of their process or of a cluster's worker; all executors give the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controls: what counts as a flip, and that they are run once; small studies on the synthetic engine."""
+"""Controls: the definition of a flip, and a single run of each; small studies on the synthetic engine."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def protocol(results: Results) -> str:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A study whose judges look at the protocol, with two controls."""
+    """A study whose judges depend on the protocol, with two controls."""
     study = Study("I-fig2")
     for place in (judge, trials):
         monkeypatch.setattr(place, "studies", lambda: {study.id: study})

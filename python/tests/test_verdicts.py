@@ -73,7 +73,7 @@ def test_numbers_in_a_checks_name_do_not_part_the_blocks() -> None:
 
 
 def test_each_block_keeps_its_own_bound() -> None:
-    """A slack that is a share of what was measured differs from block to block."""
+    """A slack that is a share of a measurement differs from block to block."""
     steps = [
         falling("it", [Sample.of([a] * 3), Sample.of([b] * 3)], 0.1, relative=True) for a, b in ((10, 10.9), (1, 1.09))
     ]
@@ -107,7 +107,7 @@ def test_a_check_is_open_if_its_interval_contains_a_bound(check: Check, *, expec
 
 
 def test_values_that_are_all_alike_are_not_open_even_on_a_bound() -> None:
-    """A count that never exceeds a hard limit: more seeds cannot tell more."""
+    """A count that never exceeds a hard limit: more seeds give no more information."""
     always = at_least("timeouts", Sample.of([1.0, 1.0, 1.0]), 1.0)
     assert classify([block(always), block(always)]) is Word.HOLDS
     nearly = at_least("timeouts", Sample.of([1.0, 1.0, 1.1]), 1.0)

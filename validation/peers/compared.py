@@ -63,7 +63,7 @@ class Bound:
         return f"{100 * value:.2f}" if self.percent else f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
     def words(self) -> str:
-        """What it allows."""
+        """The allowed difference as text."""
         scale, unit = (100, " of a hundred") if self.percent else (1, "")
         parts = [f"{scale * self.absolute:g}{unit}"] if self.absolute else []
         return ", or ".join([*parts, *([f"{100 * self.relative:g} % of ns-2's"] if self.relative else [])])
@@ -151,7 +151,7 @@ GROUPS = (
 
 
 def of_ns2(found: Mapping[str, Any]) -> dict[str, float]:
-    """The figures in what ns-2 prints."""
+    """The figures in ns-2's output."""
     return {
         "utilisation": float(found["utilisation"]),
         "queue": float(found["queue_mean_packets"]),
@@ -162,7 +162,7 @@ def of_ns2(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def of_explicate(found: Mapping[str, Any], bottleneck: str, protocol: str) -> dict[str, float]:
-    """The figures in what Explicate prints; goodput with the headers, which ns-2 has none of."""
+    """The figures in Explicate's output; goodput with the headers, which ns-2's packets do not have."""
     link = next((link for link in found["links"] if link["link"] == bottleneck), None)
     if link is None:
         raise PeerError(f"Explicate reported no link {bottleneck}")
@@ -178,7 +178,7 @@ def of_explicate(found: Mapping[str, Any], bottleneck: str, protocol: str) -> di
 
 
 def measure(ns2: Ns2, ours: Explicate, setting: Case | Figure2) -> tuple[Figures, Figures]:
-    """What ns-2 and Explicate say of one run."""
+    """The figures of ns-2 and Explicate for one run."""
     if isinstance(setting, Figure2):
         theirs, text, bottleneck = run(setting.ns2(ns2.command))[0], setting.scenario(), "r2->r3"
     else:

@@ -138,7 +138,7 @@ Setting = Dumbbell | Flow
 
 @dataclass(frozen=True)
 class Part:
-    """Settings with the same figures, run with the same seeds or their own number of them."""
+    """Settings with the same figures, each with its number of seeds."""
 
     heads: tuple[str, str, str]
     digits: tuple[int, int, int]

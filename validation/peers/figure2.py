@@ -29,12 +29,12 @@ class Figure2:
 
     @property
     def name(self) -> str:
-        """What the table calls it."""
+        """Its name in the table."""
         return f"{self.case}, {self.delay_ms:g} ms a link, buffers of {self.buffer_bdp:g} BDP"
 
     @property
     def protocol(self) -> str:
-        """What Explicate calls the sender."""
+        """Explicate's name of the sender."""
         return PROTOCOLS[self.case]
 
     def ns2(self, command: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""What a flow costs before it sends, with its two ends, two hosts and four access links: time to set up, and memory.
+"""Cost of a flow before it sends, with its two ends, two hosts and four access links: set-up time and memory.
 
-Of two networks, a small and a large one, each run for a millisecond: the difference for each flow more.
+The difference of a large and a small network, each run for a millisecond, per additional flow.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from simulators import Case, Simulator, cost_report
 
 FEW = 10
 MANY = {"ns-2": 200, "ns-3": 1000, "Explicate": 10_000}
-"""Flows of the large network: as many as it takes to tell them from noise. ns-2's routes grow as their square."""
+"""Flows of the large network: enough to exceed the noise. The memory of ns-2's routes grows with their square."""
 RUN_S = 0.001
 
 

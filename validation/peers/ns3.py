@@ -1,4 +1,4 @@
-"""Running a TCP dumbbell under ns-3: `dumbbell.cc`, compiled against Debian's libns3-dev when it is first asked for."""
+"""Running a TCP dumbbell under ns-3: `dumbbell.cc`, compiled against Debian's libns3-dev on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = SOURCE.resolve().parents[2] / "out" / "peers" / "dumbbell-ns3"
 MODULES = ("core", "network", "internet", "point-to-point", "applications")
 PACKAGES = ("libns3-dev", "g++")
 SYSTEMS = ("sack", "newreno")
-"""What it has of ours: ns-3 knows no explicit protocol."""
+"""The common protocols: ns-3 has no explicit one."""
 
 
 class Ns3:

@@ -1,4 +1,4 @@
-"""Explicate beside ns-2 2.35, and what TCP costs under ns-3: the same dumbbells, what happens and what it costs.
+"""Explicate beside ns-2 2.35, and the cost of TCP under ns-3: results and costs of the same dumbbells.
 
 `--install` brings ns2, libns3-dev and valgrind (Debian, as root); without it, the comparison runs.
 """
@@ -35,7 +35,7 @@ CASES = [Case(system, **shape) for system in ("xcp", "sack") for shape in DUMBBE
 class Timing:
     """A cost is that of the second half of a run of twice these seconds.
 
-    `slow` are those of ns-3, for it costs so much more, and how many repetitions it gets; it is not counted in 0 s.
+    `slow` has the times and repetitions of ns-3, which is much slower; with 0 s its instructions are not counted.
     """
 
     case: Case

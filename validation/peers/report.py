@@ -31,7 +31,7 @@ MEASURES: Sequence[tuple[str, Callable[[Outcome], str]]] = [
 
 @dataclass(frozen=True)
 class Price:
-    """What a packet-hop costs one simulator; one rate for each repetition."""
+    """Cost of a packet-hop in one simulator; one rate for each repetition."""
 
     instructions_per_hop: float | None
     hops_per_cpu_s: Sequence[float]
@@ -103,7 +103,7 @@ def system_rows(results: Mapping[Case, Outcomes], system: str, names: Sequence[s
 
 
 def cost_rows(prices: Mapping[Case, Prices], footings: Mapping[str, Footing], ours: str) -> list[list[str]]:
-    """A row for each case and simulator, then one for what each needs to set a flow up."""
+    """A row for each case and simulator, then one for the set-up of a flow in each."""
     rows = [["one core, nothing watched", "simulator", "instructions per packet-hop"]]
     rows[0] += [
         "million packet-hops per CPU second",

@@ -27,7 +27,7 @@ Pair = tuple[float, float]
 
 
 def measure(ns2: Ns2, ours: Explicate, one: Case) -> tuple[Pair, Pair]:
-    """What ns-2 and Explicate say."""
+    """The figures of ns-2 and Explicate."""
     theirs, link = run(ns2.arguments(one))[0], Explicate.link(ours.run(one))
     first, second = [(float(side["utilisation"]), float(side["queue_mean_packets"])) for side in (theirs, link)]
     return first, second

@@ -1,7 +1,7 @@
-"""Running one dumbbell under ns-2 or Explicate, and reading what it says (`ns3.py` has ns-3).
+"""Running one dumbbell under ns-2 or Explicate, and reading its output (`ns3.py` has ns-3).
 
-Every simulator offers the same two questions: `measure` (what happened on the
-bottleneck) and `cost` (what the run took, with nothing watched).
+Every simulator has the same two functions: `measure` (results at the bottleneck)
+and `cost` (CPU time and memory of a run without traces).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ START_SPREAD_S = 1.0
 PACKET_BYTES = 1000
 INITIAL_WINDOW = 2  # ns-2's
 PROCESSING = 'processing = "none"'
-"""The line of a group of flows that takes their processing time away, as ns-2's `overhead_` of 0 does."""
+"""The line of a group of flows that removes their processing time, as ns-2's `overhead_` of 0 does."""
 XCP_PARAMS = "follow_duplicates = false"
 """ns-2's XCP agent drops the feedback of duplicate acknowledgements."""
 XCP_ROUTER = '{ kind = "xcp", idle_rtt = "initial" }'
-"""ns-2's XCP queue takes 50 ms for the mean RTT after an interval without data."""
+"""ns-2's XCP queue uses 50 ms as the mean RTT after an interval without data."""
 
 
 def processing(longest_s: float) -> str:
@@ -53,8 +53,8 @@ class Queue:
 class Case:
     """A dumbbell; `rtt_high_ms` above `rtt_ms` spreads the flows' RTTs evenly.
 
-    `starts` are even, or random. `processing_s` is the longest time that a host takes for a packet, in both simulators:
-    chance decides by it who finds room in a full queue (Floyd and Jacobson 1992).
+    `starts` are even, or random. `processing_s` is the longest processing time of a packet at hosts, in both:
+    it randomises which packets a full queue accepts (Floyd and Jacobson 1992).
     """
 
     system: str
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def protocol(self) -> str:
-        """What Explicate calls the senders."""
+        """Explicate's name of the senders."""
         return self.ours or self.system
 
     @property
@@ -100,7 +100,7 @@ class Case:
 
     @property
     def buffer_packets(self) -> int:
-        """As said, else one bandwidth-delay product of the mean RTT."""
+        """The given buffer, else one bandwidth-delay product of the mean RTT."""
         if self.buffer is not None:
             return self.buffer
         mean_rtt_ms = (self.rtt_ms + (self.rtt_high_ms or self.rtt_ms)) / 2
@@ -124,7 +124,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Spent:
-    """What one untraced run took."""
+    """Cost of one run without traces."""
 
     hops: int
     cpu_s: float
@@ -146,7 +146,7 @@ def jain(rates: Sequence[float]) -> float:
 
 
 def header_bytes(protocol: str) -> int:
-    """The headers of a data packet, which ns-2's packets have none of (`explicate protocols NAME` tells them)."""
+    """The headers of a data packet, which ns-2's packets do not have (`explicate protocols NAME` prints them)."""
     return 72 if protocol.partition("/")[0] == "xcp" else 52
 
 
@@ -204,7 +204,7 @@ def cost(simulator: Simulator, case: Case, duration_s: float, core: int, *, coun
 
 
 def cost_report(simulator: Simulator, case: Case, duration_s: float, core: int) -> tuple[dict[str, Any], float]:
-    """What one untraced run on one core reports, and its CPU seconds."""
+    """The report of one run without traces on one core, and its CPU seconds."""
     report, _, cpu_s = run(simulator.cost_command(case, duration_s), core)
     return only_case(report), cpu_s
 

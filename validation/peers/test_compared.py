@@ -1,4 +1,4 @@
-"""The arithmetic of the one table, its bounds, and what either side is asked; neither simulator is needed."""
+"""The arithmetic of the table, its bounds, and the inputs of both simulators; neither simulator is needed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_short_buffers_are_met_by_the_xcp_of_ns2() -> None:
 
 @pytest.mark.parametrize("case", ["a", "b", "c"])
 def test_figure_2_has_the_xcp_of_ns2(case: str) -> None:
-    """What the scenario itself says, no guard, stays."""
+    """The scenario's own parameter, no guard, remains."""
     scenario = tomllib.loads(Figure2(case).scenario())
     own = {"follow_duplicates": False} if case != "a" else {}
     guard = {"guard": "off"} if case == "c" else {}

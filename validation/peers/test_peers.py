@@ -73,7 +73,7 @@ def test_ns3_is_asked_as_its_twin_is() -> None:
     options = dict(zip(command[1::2], command[2::2], strict=True))
     assert (options["-duration"], options["-warmup"], options["-sample"]) == ("4.0", "0.0", "0")
     assert (options["-buffer"], options["-access"]) == ("1000", "400")
-    # Every option that is given stands in the program's table.
+    # The program's table has every option that is given.
     known = (Path(__file__).parent / "dumbbell.cc").read_text(encoding="utf-8")
     assert all(f'{{"{name[1:]}",' in known for name in options)
     with pytest.raises(PeerError, match="ns-3 has no xcp"):
