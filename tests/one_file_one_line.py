@@ -2,9 +2,9 @@
 
 Adds two protocols (AIMD of `examples/own-protocol`, which works end to end, and RCP of `docs/examples`, which has
 routers) and their lines in `protocols/mod.rs` to a copy of the files that git tracks. In the copy the laws must hold
-for both, and the registry, the parser, the simulator, the lab, the schema and the reference pages must include them. Git
-must show one new file and one new line for each. The test also searches crate sources for protocols' names where none
-belong. The lab needs namespaces: the test fails if the kernel has none.
+for both, and the registry, the parser, the simulator, the lab, the schema and the reference pages must include them.
+Git must show one new file and one new line for each. The test also searches crate sources for protocols' names where
+none belong. The lab needs namespaces: the test fails if the kernel has none.
 
 `CARGO_TARGET_DIR` decides where the copy is built; by default in `target/one-file-one-line`, so that it is fast again.
 """
