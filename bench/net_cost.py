@@ -77,7 +77,7 @@ def running(name: str, command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def receiver(binary: Path) -> list[str]:
-    """The command that receives from anybody."""
+    """The command that receives from any sender."""
     said = subprocess.run([binary, "recv", "--help"], capture_output=True, text=True, check=True).stdout
     return [str(binary), "recv", "--interval", "0", *(["--open"] if "--open" in said else [])]
 

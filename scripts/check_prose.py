@@ -25,8 +25,13 @@ SOURCES = (
         f"crates/explicate-{name}/src/**/*.rs"
         for name in ("core", "scenario", "build", "fluid", "sim", "net", "py", "wasm")
     ),
+    "crates/*/tests/**/*.rs",
     "python/explicate/**/*.py",
+    "bench/*.py",
+    "validation/*.py",
+    "scenarios/*.toml",
     "papers/explicate_papers/*.py",
+    "papers/explicate_papers/*/*.toml",
 )
 """Sources whose comments and messages are checked for phrases too."""
 UNCHECKED = (

@@ -130,7 +130,7 @@ fn survives(count: u64) {
         assert!(flow.state == TransferState::Open && flow.flow.acked() > 100, "{:?} {}", flow.state, flow.flow.acked());
     });
     let lost = dropped(recv.address.port());
-    assert!(lost < count / 2, "the system dropped {lost} before anybody read them");
+    assert!(lost < count / 2, "the system dropped {lost} before a program read them");
     let after = recv.facts();
     assert!(after.0 < before.0 + 70 && after.1 < before.1 + (16 << 10), "{before:?}, then {after:?}");
     let (path, content) = folder.content("honest", 500_000);

@@ -105,7 +105,7 @@ fn a_probe_finds_what_a_path_has() {
         assert!((0.85..1.15).contains(&of("capacity_bps")), "{told}");
         assert!(told["probes_answered"].as_u64() <= told["probes_sent"].as_u64(), "{told}");
         assert!((0.7..1.2).contains(&of("available_bps")), "{told}");
-        // Nobody answers, and nothing hangs.
+        // There is no answer, and nothing hangs.
         let said = net.program("a", &["probe", "10.9.0.77", "--time", "1"]);
         assert!(!said.status.success() && String::from_utf8_lossy(&said.stderr).contains("no probe was answered"));
     });
@@ -138,7 +138,7 @@ fn a_path_is_looked_at_and_gets_its_protocol() {
     let told = advised(&["--rate", "100Mbit/s", "--loss", "0", "--time", "1"]);
     assert_eq!((&told["path"]["rate_bps"], &told["path"]["loss"]), (&100e6.into(), &0.0.into()));
     assert!(told["alternatives"].as_array().unwrap().iter().all(|row| row["routers"] == "none"), "{told}");
-    // Nobody answers, and nothing hangs.
+    // There is no answer, and nothing hangs.
     let said = net.program("a", &["advise", "10.9.0.77", "--time", "1"]);
     assert!(said.status.code() == Some(1), "{}", String::from_utf8_lossy(&said.stderr));
 }

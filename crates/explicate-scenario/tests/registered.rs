@@ -78,7 +78,7 @@ fn parse() -> Result<Scenario, String> {
 
 #[test]
 fn registered_protocols_are_known_wherever_names_are() {
-    let before = parse().err().expect("nobody is called `still` yet");
+    let before = parse().err().expect("no protocol is called `still` yet");
     assert!(before.contains("no protocol is called `still`"), "{before}");
 
     assert_eq!(register(&Still), Ok(()));

@@ -23,7 +23,7 @@ INTERVAL_S = 2.0
 """Writing and reading a file takes some milliseconds: at this interval, a few thousandths of the time."""
 MOST_BYTES = 64 << 20
 NAME = re.compile(r"[0-9a-f]{64}")
-"""Names of the files; others in the folder are somebody else's."""
+"""Names of the files; other files in the folder are not the store's."""
 LEFT_BEHIND_S = 3600.0
 """Age after which scratch files are considered abandoned."""
 

@@ -116,7 +116,7 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                 assert!(news || w.listen(node) == 0, "{name}: who has something to say tells the driver");
             }
             4 => {
-                // Anybody's bytes, in anybody's name.
+                // Arbitrary bytes, in the name of any node.
                 let mut message = [0; CONTROL_LEN];
                 message.fill_with(|| dice.below(256) as u8);
                 if dice.flip(0.8) {

@@ -111,7 +111,7 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
     let (said, good) = send.wait(60);
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
-    eventually("the part that nobody sends any more is removed", || parts(&folder) == 0);
+    eventually("the part without a sender is removed", || parts(&folder) == 0);
     recv.stop("INT");
     assert!(last_json(&link.stop("INT"))["sent"].as_u64().unwrap() > 10_000);
 }
