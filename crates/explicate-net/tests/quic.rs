@@ -354,7 +354,8 @@ fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
         let state = State::open(Some(Path::new(&place.state("a")))).unwrap();
         let (identity, key) = (state.identity().unwrap(), state.receiver(address).unwrap().unwrap());
         let (law, bind) = (socket::laws("cubic", 0.02).unwrap(), "127.0.0.1:0".parse().unwrap());
-        let (endpoint, transport) = socket::open(bind, &identity, law, Rate::mbps(100), Limits::default()).unwrap();
+        let (endpoint, transport) =
+            socket::open(bind, &identity, law, Rate::mbps(100), Limits::default()).unwrap();
         let to = (address.parse().unwrap(), address);
         let connected = Sending::connect((&endpoint, &transport, &identity), to, key, Arc::default()).await;
         let sending = connected.unwrap_or_else(|failure| panic!("{failure:?}"));
@@ -422,4 +423,39 @@ fn nonsense_harms_no_transfer() {
     let (path, content) = place.file("a", 100_000);
     let sent = place.send("a", &recv.address, &[text(&path)]);
     assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+}
+
+#[test]
+fn a_series_has_the_variables_of_the_window() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let path = place.0.join("series.csv");
+    let sent = place.send("a", &recv.address, &["--time", "1", "-p", "xcp", "--series", text(&path)]);
+    assert!(sent.is_good(), "{}", sent.said);
+    let series = fs::read_to_string(&path).unwrap();
+    let mut lines = series.lines();
+    assert_eq!(lines.next(), Some("time_s,flow,variable,value"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let values = |variable: &str| -> Vec<f64> {
+        rows.iter().filter(|row| row[2] == variable).map(|row| row[3].parse().unwrap()).collect()
+    };
+    for variable in ["srtt_ms", "window", "in_flight", "cwnd"] {
+        let positive = values(variable).iter().filter(|value| **value > 0.0).count();
+        assert!((5..=21).contains(&positive), "{variable}: {positive} of {}", values(variable).len());
+    }
+    assert_eq!(values("law").last(), Some(&2.0), "no router answers on the loopback interface");
+    assert!(rows.iter().all(|row| row[1] == rows[0][1]), "one flow");
+}
+
+#[test]
+fn without_a_guard_the_sender_is_warned_and_tcp_moves_no_window() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    for (guard, warned, laws) in [("off", true, "[\"own\"]"), ("on", false, "[\"tcp\"]")] {
+        let sent = place.send("a", &recv.address, &["-n", "300000", "-p", "xcp", "--guard", guard]);
+        assert!(sent.is_good() && sent.said.contains("OTHERS ON THE PATH STARVE") == warned, "{}", sent.said);
+        let report: Value = serde_json::from_str(sent.said.lines().find(|l| l.starts_with('{')).unwrap()).unwrap();
+        let words: Vec<&Value> = report["laws"].as_array().unwrap().iter().map(|law| &law["law"]).collect();
+        assert_eq!(serde_json::to_string(&words).unwrap(), laws);
+    }
 }

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use explicate_core::guard::AIR_LOSS;
+use explicate_core::guard::{AIR_LOSS, Law as InForce};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use quinn::Endpoint;
 use serde_json::{Value, json};
 
+use super::guard;
 use super::progress::Progress;
 use super::say::{complain, say};
+use super::send::PACKET;
+use super::series::Series;
+use super::words;
 use crate::cli::{Guard, Send};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -43,16 +47,43 @@ fn resolve(text: &str) -> Result<SocketAddr> {
 }
 
 pub(super) fn run(args: &Send) -> Result<()> {
-    if args.key.is_some() || args.guard == Guard::Off || args.series.is_some() || !args.params.is_empty() {
-        let message = "--key, --guard off, --series and --param belong to --transport plain";
+    if args.key.is_some() || args.packet.is_some() {
+        let message =
+            "--key and --packet belong to --transport plain: QUIC has pairs of keys, and finds the longest packet";
         return Err(Error::Input(message.to_string()));
     }
-    let law = socket::laws(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    let laws = laws(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, law))
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, laws))
 }
 
-async fn transfer(args: &Send, law: Laws) -> Result<()> {
+/// The laws of the window, as the user wants them.
+fn laws(args: &Send) -> Result<Laws> {
+    let mut laws = socket::laws(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    laws.guard = args.guard == Guard::On;
+    if !laws.guard && laws.protocol.explicit() {
+        guard::warn(laws.protocol.name());
+    }
+    let group = words::flow(&args.protocol, PACKET, &args.params)?;
+    let known = laws.protocol.params();
+    for param in known {
+        if let Some(value) = group.values.number(param.name) {
+            laws.values.set(param, value);
+        }
+    }
+    // A value that is the default is not among those of the group.
+    for text in &args.params {
+        let name = text.split('=').next().unwrap_or_default().trim();
+        let Some(param) = known.iter().find(|param| param.name == name) else {
+            let name = format!("--param {name}: that is no parameter of {}", laws.protocol.name());
+            return Err(Error::Input(format!("{name}; those of recoveries and flows need --transport plain")));
+        };
+        laws.values.set(param, group.values.get(known, name));
+    }
+    Ok(laws)
+}
+
+async fn transfer(args: &Send, laws: Laws) -> Result<()> {
     let address = resolve(&args.peer)?;
     let state = State::open(args.state.as_deref())?;
     let identity = state.identity()?;
@@ -69,10 +100,10 @@ async fn transfer(args: &Send, law: Laws) -> Result<()> {
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
-    let (endpoint, transport) = socket::open(bind, &identity, law, Rate::mbps(args.interface_mbps), limits)?;
+    let (endpoint, transport) = socket::open(bind, &identity, laws, Rate::mbps(args.interface_mbps), limits)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);
-    let mut run = Run::new(args, &content);
+    let mut run = Run::new(args, &content)?;
     let outcome = run.complete(ends, (address, key), (&state, invitation.as_ref()), content).await;
     let close = if outcome.is_ok() { Close::Done } else { Close::Stopped };
     socket::close(&endpoint, close).await;
@@ -100,6 +131,7 @@ struct Run<'a> {
     begun: Clock,
     counters: Arc<Counters>,
     progress: Option<Progress>,
+    series: Series,
     total: u64,
     /// Whether TCP's law moves or limits the window, as last reported.
     law: Option<&'static str>,
@@ -111,7 +143,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(args: &'a Send, content: &Content) -> Run<'a> {
+    fn new(args: &'a Send, content: &Content) -> Result<Run<'a>> {
         let (total, name) = match content {
             Content::Items(items) => {
                 (items.iter().map(|item| item.size).sum(), items.first().map(|item| item.name.clone()))
@@ -119,8 +151,21 @@ impl<'a> Run<'a> {
             Content::Filler(..) => (0, None),
         };
         let progress = name.and_then(|name| Progress::new(name, total, args.json));
+        let series = Series::open(args.series.as_deref())?;
         let (counters, law, laws, intervals, before) = Default::default();
-        Run { args, begun: Clock::start(), counters, progress, total, law, laws, intervals, before, lost: 0 }
+        Ok(Run {
+            args,
+            begun: Clock::start(),
+            counters,
+            progress,
+            series,
+            total,
+            law,
+            laws,
+            intervals,
+            before,
+            lost: 0,
+        })
     }
 
     /// Connects and sends; goes on by another connection after one was lost, until the patience ends.
@@ -197,6 +242,8 @@ impl<'a> Run<'a> {
                 break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
             }
         };
+        let last_look = self.look(&sending).map_err(|e| Failure::Final(e.to_string()));
+        let outcome = outcome.and(last_look);
         self.lost += sending.connection.stats().path.lost_packets;
         sending.close(if outcome.is_ok() { Close::Done } else { Close::Stopped });
         outcome
@@ -212,6 +259,10 @@ impl<'a> Run<'a> {
             progress.show(Time::from_secs_f64(now), (done < self.total).then_some(done));
         }
         self.look_at_law(now, sending)?;
+        self.series.write(Time::from_secs_f64(now), |put| {
+            let number = sending.tunnel.number;
+            sending.tunnel.law.lock().probe(&mut |variable, value| put(number, variable, value));
+        })?;
         if self.args.interval > 0.0 && now >= self.before.0 + self.args.interval {
             self.end_interval(now, Some(sending))?;
         }
@@ -223,10 +274,10 @@ impl<'a> Run<'a> {
         if law.round_trip() == Time::ZERO {
             return Ok(());
         }
-        let (word, sentence) = match (law.is_unanswered(), law.is_limited()) {
-            (true, _) => ("tcp", "no router on the way answers: sending as TCP"),
-            (false, true) => ("limited", "the path is congested where no router answers: within TCP's window"),
-            (false, false) => ("own", "sending by the protocol's own law"),
+        let (word, sentence) = match law.in_force() {
+            InForce::Fallback => ("tcp", "no router on the way answers: sending as TCP"),
+            InForce::Limited => ("limited", "the path is congested where no router answers: within TCP's window"),
+            InForce::Own => ("own", "sending by the protocol's own law"),
         };
         drop(law);
         if self.law.replace(word) == Some(word) {
@@ -300,5 +351,39 @@ impl<'a> Run<'a> {
 async fn stop() {
     while !sys::stopped() {
         tokio::time::sleep(TURN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn laws_of(options: &[&str]) -> Result<Laws> {
+        let args = [&["explicated", "send", "gw", "--transport", "quic"], options].concat();
+        let Command::Send(args) = Cli::try_parse_from(args).unwrap().command else { panic!("send") };
+        laws(&args)
+    }
+
+    #[test]
+    fn parameters_of_the_protocol_are_those_of_the_preset_and_of_the_user() {
+        let number = |options: &[&str], name: &str| laws_of(options).unwrap().values.number(name);
+        assert_eq!(number(&["-p", "xcp", "--param", "desired_rate=5Mbit/s"], "desired_rate"), Some(5e6));
+        assert_eq!(number(&["-p", "xcp"], "on_loss"), Some(1.0), "losses do not move the window");
+        assert_eq!(number(&["-p", "xcp", "--param", "on_loss=halve"], "on_loss"), Some(0.0));
+        let preset = explicate_core::presets::PRESETS.iter().find(|p| p.name == "LR-LMXCP").unwrap();
+        assert!(preset.params.contains(&("on_loss", 1.0)) && number(&[], "on_loss") == Some(1.0));
+        assert!(laws_of(&[]).unwrap().guard && !laws_of(&["--guard", "off", "-p", "cubic"]).unwrap().guard);
+    }
+
+    #[test]
+    fn parameters_of_recoveries_and_unknown_ones_are_refused() {
+        for (param, why) in [("max_rto=5s", "no parameter of xcp"), ("on_loss=never", "on_loss"), ("x=1", "x")] {
+            let refused =
+                laws_of(&["-p", "xcp", "--param", param]).err().map(|error| (error.status(), error.to_string()));
+            assert!(refused.as_ref().is_some_and(|(status, said)| *status == 2 && said.contains(why)), "{refused:?}");
+        }
     }
 }

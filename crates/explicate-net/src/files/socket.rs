@@ -48,7 +48,7 @@ impl From<Close> for VarInt {
 pub fn laws(protocol: &str, air_loss: f64) -> Result<Laws> {
     let known = registry::resolve(protocol).ok().map(|resolved| resolved.protocol);
     let followed = known.filter(|protocol| Laws::can_follow(*protocol));
-    followed.map(|protocol| Laws { protocol, air_loss }).ok_or_else(|| {
+    followed.map(|protocol| Laws::new(protocol, air_loss)).ok_or_else(|| {
         let names = registry::protocols().filter(|protocol| Laws::can_follow(*protocol));
         let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
         Error::Input(format!("--transport quic follows {}, not `{protocol}`", names.join(", ")))

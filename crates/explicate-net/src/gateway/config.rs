@@ -114,7 +114,7 @@ impl Wan {
     /// The laws of the windows; [`Config::load`] has checked the protocol.
     pub fn law(&self) -> Option<Laws> {
         let protocol = registry::protocol(if self.rate.is_some() { &self.protocol } else { DEFAULT_TCP })?;
-        Some(Laws { protocol, air_loss: self.air_loss })
+        Some(Laws::new(protocol, self.air_loss))
     }
     fn check(&self) -> std::result::Result<(), String> {
         let followed = || registry::protocols().filter(|protocol| Laws::can_follow(*protocol));

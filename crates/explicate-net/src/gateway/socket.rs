@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use explicate_core::wire::Packet;
-use quinn::udp::{RecvMeta, Transmit};
+use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
 use super::parity::Parity;
@@ -133,8 +133,8 @@ impl Socket {
     /// Sends without a port.
     fn send_directly(&self, transmit: &Transmit<'_>, segment: usize) -> io::Result<()> {
         let tunnel = self.tunnels.get(transmit.destination);
-        let ip_headers = if transmit.destination.is_ipv4() { 28 } else { 48 };
-        let mut all = Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN);
+        let ip_headers = if canonical(transmit.destination).is_ipv4() { 28 } else { 48 };
+        let (mut all, mut ecn) = (Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN), None);
         for contents in transmit.contents.chunks(segment) {
             let packet = match &tunnel {
                 Some(tunnel) => tunnel.leave(contents, ip_headers, 0.0, false).0,
@@ -143,11 +143,12 @@ impl Socket {
             let mut bytes = with_room(contents);
             shim::write(&packet, &mut bytes);
             all.extend_from_slice(&bytes);
+            ecn = ecn.or(EcnCodepoint::from_bits(packet.ecn() as u8));
         }
         let segment_size = transmit.segment_size.map(|size| size + shim::LEN);
         self.inner.try_send(&Transmit {
             destination: transmit.destination,
-            ecn: None,
+            ecn,
             contents: &all,
             segment_size,
             src_ip: transmit.src_ip,
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
-        let laws = Laws { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
-        let new = || Tunnel::new(laws, Rate::mbps(1), Clock::start());
+        let laws = Laws::new(registry::protocol("xcp").unwrap(), 0.0);
+        let new = || Tunnel::new(&laws, Rate::mbps(1), Clock::start());
         let (tunnels, peer) = (Tunnels::default(), "192.0.2.1:7".parse().unwrap());
         let (known, replayed) = (new(), new());
         let is = |tunnel: &Arc<Tunnel>| tunnels.get(peer).is_some_and(|current| Arc::ptr_eq(&current, tunnel));

@@ -57,7 +57,7 @@ pub struct Repairs {
 
 impl Tunnel {
     /// A tunnel over a line of this rate.
-    pub fn new(laws: Laws, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+    pub fn new(laws: &Laws, rate: Rate, clock: Clock) -> Arc<Tunnel> {
         let law = SharedLaw(Arc::new(Mutex::new(Law::new(laws, 1500, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
@@ -148,8 +148,8 @@ mod tests {
     use crate::gateway::law::Laws;
 
     fn tunnel() -> Arc<Tunnel> {
-        let laws = Laws { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
-        Tunnel::new(laws, Rate::mbps(20), Clock::start())
+        let laws = Laws::new(registry::protocol("xcp").unwrap(), 0.0);
+        Tunnel::new(&laws, Rate::mbps(20), Clock::start())
     }
 
     /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
