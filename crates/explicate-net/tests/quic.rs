@@ -355,7 +355,7 @@ fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
         let (identity, key) = (state.identity().unwrap(), state.receiver(address).unwrap().unwrap());
         let (law, bind) = (socket::laws("cubic", 0.02).unwrap(), "127.0.0.1:0".parse().unwrap());
         let (endpoint, transport) =
-            socket::open(bind, &identity, law, Rate::mbps(100), Limits::default()).unwrap();
+            socket::open(bind, &identity, law, Rate::mbps(100), Limits::default(), None).unwrap();
         let to = (address.parse().unwrap(), address);
         let connected = Sending::connect((&endpoint, &transport, &identity), to, key, Arc::default()).await;
         let sending = connected.unwrap_or_else(|failure| panic!("{failure:?}"));
@@ -458,4 +458,20 @@ fn without_a_guard_the_sender_is_warned_and_tcp_moves_no_window() {
         let words: Vec<&Value> = report["laws"].as_array().unwrap().iter().map(|law| &law["law"]).collect();
         assert_eq!(serde_json::to_string(&words).unwrap(), laws);
     }
+}
+
+#[test]
+fn a_receiver_answers_probes_and_is_advised_on() {
+    let place = Place::new();
+    let recv = Recv::start(&place, &[]);
+    let run = |arguments: &[&str]| {
+        let output = Command::new(PROGRAM).args(arguments).args([&recv.address, "--json"]).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let advice = run(&["advise", "--time", "0.5"]);
+    assert!((0.0..50.0).contains(&advice["path"]["rtt_ms"].as_f64().unwrap()), "{advice}");
+    assert_eq!((&advice["path"]["mtu"], &advice["path"]["loss"]), (&1500.into(), &0.0.into()), "{advice}");
+    let found = run(&["probe", "--time", "0.5"]);
+    assert!(found["probes_answered"].as_u64().unwrap() > 10, "{found}");
 }

@@ -18,6 +18,7 @@ use crate::endpoint::content::store::Store;
 use crate::endpoint::message::Verdict;
 use crate::error::{Context, Error, Result};
 use crate::files::pairing::{Invitation, State};
+use crate::files::probed::Probed;
 use crate::files::receiving::{Ended, Event, Receiving};
 use crate::files::socket::{self, Close, TURN};
 use crate::gateway::config::Limits;
@@ -50,7 +51,7 @@ async fn serve(args: &Recv) -> Result<()> {
         if args.pair || state.senders()?.is_empty() { Some(Invitation::new(identity.public)?) } else { None };
     // What this end sends are acknowledgements.
     let law = socket::laws(DEFAULT_TCP, AIR_LOSS)?;
-    let (endpoint, transport) = socket::open(args.bind, &identity, law, FASTEST, limits(args))?;
+    let (endpoint, transport) = socket::open(args.bind, &identity, law, FASTEST, limits(args), Some(Probed::new()?))?;
     let address = endpoint.local_addr().or_fail(|| "find the socket's address".to_string())?;
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);

@@ -100,7 +100,7 @@ async fn transfer(args: &Send, laws: Laws) -> Result<()> {
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
-    let (endpoint, transport) = socket::open(bind, &identity, laws, Rate::mbps(args.interface_mbps), limits)?;
+    let (endpoint, transport) = socket::open(bind, &identity, laws, Rate::mbps(args.interface_mbps), limits, None)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);
     let mut run = Run::new(args, &content)?;

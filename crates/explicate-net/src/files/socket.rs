@@ -10,6 +10,7 @@ use explicate_core::units::Rate;
 use quinn::{ConnectionError, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
 
+use super::probed::Probed;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::gateway::config::Limits;
@@ -55,24 +56,29 @@ pub fn laws(protocol: &str, air_loss: f64) -> Result<Laws> {
     })
 }
 
-/// An endpoint at this address, and what makes its connections.
+/// An endpoint at this address, which may answer probes, and what makes its connections.
 pub fn open(
     bind: SocketAddr,
     identity: &Identity,
-    law: Laws,
+    laws: Laws,
     rate: Rate,
     limits: Limits,
+    probed: Option<Probed>,
 ) -> Result<(Endpoint, Transport)> {
     let what = || format!("open the socket at {bind}");
     let socket = UdpSocket::bind(bind).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
     let tunnels = Arc::new(Tunnels::default());
-    let transport = Transport::new(limits, law, rate, Clock::start(), tunnels.clone());
+    let transport = Transport::new(limits, laws, rate, Clock::start(), tunnels.clone());
     let mut config = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
     let cid_key = identity.cid_key;
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
     let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
-    let socket = Arc::new(Socket::new(inner, None, tunnels));
+    let mut socket = Socket::new(inner, None, tunnels);
+    if let Some(mut probed) = probed {
+        socket = socket.answering(Box::new(move |from, bytes| probed.answer(from, bytes)));
+    }
+    let socket = Arc::new(socket);
     let endpoint = Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime));
     Ok((endpoint.or_fail(what)?, transport))
 }

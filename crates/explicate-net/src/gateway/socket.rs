@@ -58,12 +58,16 @@ impl Tunnels {
     }
 }
 
+/// Answers a datagram that is not QUIC's, if it has an answer.
+pub type Answer = Box<dyn FnMut(SocketAddr, &[u8]) -> Option<Vec<u8>> + Send>;
+
 /// QUIC's socket.
 pub struct Socket {
     inner: Arc<dyn AsyncUdpSocket>,
     port: Option<Arc<Port>>,
     tunnels: Arc<Tunnels>,
     repaired: Mutex<VecDeque<(SocketAddr, Vec<u8>)>>,
+    others: Option<Mutex<Answer>>,
 }
 
 impl fmt::Debug for Socket {
@@ -75,7 +79,11 @@ impl fmt::Debug for Socket {
 impl Socket {
     /// Around the system's socket; without a port datagrams leave at once.
     pub fn new(inner: Arc<dyn AsyncUdpSocket>, port: Option<Arc<Port>>, tunnels: Arc<Tunnels>) -> Socket {
-        Socket { inner, port, tunnels, repaired: Mutex::default() }
+        Socket { inner, port, tunnels, repaired: Mutex::default(), others: None }
+    }
+    /// The same with answers to other datagrams than QUIC's.
+    pub fn answering(self, others: Answer) -> Socket {
+        Socket { others: Some(Mutex::new(others)), ..self }
     }
 
     /// Removes the headers of the datagrams in a buffer, in place; the bytes that are left.
@@ -89,7 +97,9 @@ impl Socket {
             let datagram = &buffer[at..at + length];
             let keep = match shim::read(datagram).map(|packet| Packet { tos: ecn, ..packet }) {
                 Err(_) => {
-                    self.tunnels.malformed.fetch_add(1, Ordering::Relaxed);
+                    if !self.answer(meta, datagram) {
+                        self.tunnels.malformed.fetch_add(1, Ordering::Relaxed);
+                    }
                     false
                 }
                 Ok(packet) => match &tunnel {
@@ -109,6 +119,16 @@ impl Socket {
             at += length;
         }
         (end, stride.saturating_sub(shim::LEN))
+    }
+    /// Answers a datagram that is not QUIC's; whether it has an answer.
+    fn answer(&self, meta: &RecvMeta, datagram: &[u8]) -> bool {
+        let Some(others) = &self.others else { return false };
+        let answer = others.lock().unwrap_or_else(PoisonError::into_inner)(meta.addr, datagram);
+        let Some(contents) = &answer else { return false };
+        let (destination, src_ip) = (meta.addr, meta.dst_ip);
+        // Lost if the socket is full, as by a network.
+        let _ = self.inner.try_send(&Transmit { destination, ecn: None, contents, segment_size: None, src_ip });
+        true
     }
     fn repair(&self, peer: SocketAddr, datagram: Vec<u8>) {
         let mut repaired = self.repaired.lock().unwrap_or_else(PoisonError::into_inner);
