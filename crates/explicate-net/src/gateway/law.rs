@@ -39,6 +39,8 @@ const LEAST: f64 = 4.0;
 /// Packets beyond the window for the first probe of a silent path, with QUIC's own, and for each of the next ones.
 const FIRST_PROBE: f64 = 24.0;
 const NEXT_PROBE: f64 = 4.0;
+/// So many packets are acknowledged without an answer of a router before datagrams leave in batches.
+const SILENT: u64 = 100;
 /// First window, packets (RFC 9002 section 7.2).
 const INITIAL: f64 = 10.0;
 
@@ -90,6 +92,8 @@ pub struct Law {
     answers: Option<Answers>,
     /// Most packets under way without an own port, by those that arrived in this round trip and the one before.
     most: f64,
+    /// Packets acknowledged since a router last answered.
+    unanswered: u64,
     /// The last loss that TCP's law was given.
     lost_at: Time,
     least_rtt: LeastRtt,
@@ -156,6 +160,7 @@ impl Law {
             guard: laws.guard,
             answers: None,
             most: UNPROVEN,
+            unanswered: 0,
             lost_at: Time::ZERO,
             least_rtt: LeastRtt::default(),
             round: Round::new(Time::ZERO),
@@ -181,6 +186,11 @@ impl Law {
     /// No router answers.
     pub fn is_unanswered(&self) -> bool {
         self.answers.as_ref().is_some_and(|answers| !answers.answering())
+    }
+    /// Whether datagrams leave one by one. In a batch that the interface does not divide (GSO on a virtual one) a router finds one
+    /// header for all; where none answers, batches save most of the CPU time.
+    pub fn sends_singly(&self) -> bool {
+        self.explicit && self.unanswered < SILENT
     }
     /// The window, packets.
     pub fn window(&self) -> f64 {
@@ -316,8 +326,10 @@ impl Law {
             self.tcp.on_ack(&ack);
             self.sender.resume(now, self.window(), self.srtt);
             self.round = Round::new(now);
+            self.unanswered += newly_acked as u64;
             return;
         }
+        self.unanswered = 0;
         if self.explicit && !self.headed {
             self.answer_each(&ack);
         } else {
@@ -559,6 +571,25 @@ mod tests {
         for unbounded in [granted(true, true, 10), granted(false, false, 10)] {
             assert!(unbounded > 6000.0, "{unbounded}");
         }
+    }
+
+    #[test]
+    fn datagrams_leave_in_batches_where_no_router_answers() {
+        let mut law = law("xcp");
+        law.expect_no_port();
+        let mut acknowledged = |packets: u64, answered: u32| {
+            law.answered(answered);
+            law.on_ack(1500 * packets, Time(1), Time(1));
+            law.on_end_acks(0, false);
+            law.sends_singly()
+        };
+        assert_eq!(
+            [(99, 0), (1, 0), (1, 1), (99, 1)].map(|(packets, count)| acknowledged(packets, count)),
+            [true, false, true, true]
+        );
+        let mut tcp = self::law(DEFAULT_TCP);
+        tcp.expect_no_port();
+        assert!(!tcp.sends_singly());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
@@ -68,6 +68,8 @@ pub struct Socket {
     tunnels: Arc<Tunnels>,
     repaired: Mutex<VecDeque<(SocketAddr, Vec<u8>)>>,
     others: Option<Mutex<Answer>>,
+    /// Without a port: the last datagram's connection sends one by one.
+    singly: AtomicBool,
 }
 
 impl fmt::Debug for Socket {
@@ -79,7 +81,7 @@ impl fmt::Debug for Socket {
 impl Socket {
     /// Around the system's socket; without a port datagrams leave at once.
     pub fn new(inner: Arc<dyn AsyncUdpSocket>, port: Option<Arc<Port>>, tunnels: Arc<Tunnels>) -> Socket {
-        Socket { inner, port, tunnels, repaired: Mutex::default(), others: None }
+        Socket { inner, port, tunnels, repaired: Mutex::default(), others: None, singly: AtomicBool::new(true) }
     }
     /// The same with answers to other datagrams than QUIC's.
     pub fn answering(self, others: Answer) -> Socket {
@@ -153,6 +155,8 @@ impl Socket {
     /// Sends without a port.
     fn send_directly(&self, transmit: &Transmit<'_>, segment: usize) -> io::Result<()> {
         let tunnel = self.tunnels.get(transmit.destination);
+        let singly = tunnel.as_ref().is_some_and(|tunnel| tunnel.law.lock().sends_singly());
+        self.singly.store(singly, Ordering::Relaxed);
         let ip_headers = if canonical(transmit.destination).is_ipv4() { 28 } else { 48 };
         let (mut all, mut ecn) = (Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN), None);
         for contents in transmit.contents.chunks(segment) {
@@ -221,7 +225,11 @@ impl AsyncUdpSocket for Socket {
         self.inner.local_addr()
     }
     fn max_transmit_segments(&self) -> usize {
-        if self.port.is_some() { SEGMENTS } else { self.inner.max_transmit_segments() }
+        match (&self.port, self.singly.load(Ordering::Relaxed)) {
+            (Some(_), _) => SEGMENTS,
+            (None, true) => 1,
+            (None, false) => self.inner.max_transmit_segments(),
+        }
     }
     fn max_receive_segments(&self) -> usize {
         self.inner.max_receive_segments()
