@@ -239,7 +239,10 @@ fn keys_are_files_that_only_their_owner_reads() {
     assert!(told.contains("chmod 600"), "{told}");
     let peer = format!("127.0.0.1:{UDP_PORT}");
     assert!(fails_input(&["send", &peer, "--key", &path]).contains("chmod 600"));
-    assert!(fails_input(&["recv"]).contains("--open"), "nobody listens to the network without a word");
+    assert!(
+        fails_input(&["recv", "--transport", "udp"]).contains("--open"),
+        "nobody listens to the network without a word"
+    );
 }
 
 /// What is said of arguments that make no sense.

@@ -64,7 +64,7 @@ impl Place {
     }
     fn sender(&self, whose: &str, to: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["send", to, "--transport", "quic", "--json", "--state", &self.state(whose)]).args(arguments);
+        command.args(["send", to, "--json", "--state", &self.state(whose)]).args(arguments);
         command
     }
 }
@@ -106,7 +106,7 @@ impl Recv {
     }
     fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
         let mut command = Command::new(PROGRAM);
-        command.args(["recv", "--transport", "quic", "--bind", address, "--json", "--interval", "0", "--to"]);
+        command.args(["recv", "--bind", address, "--json", "--interval", "0", "--to"]);
         command.arg(place.0.join("in")).args(["--state", &place.state("receiver")]).args(options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -474,4 +474,32 @@ fn a_receiver_answers_probes_and_is_advised_on() {
     assert_eq!((&advice["path"]["mtu"], &advice["path"]["loss"]), (&1500.into(), &0.0.into()), "{advice}");
     let found = run(&["probe", "--time", "0.5"]);
     assert!(found["probes_answered"].as_u64().unwrap() > 10, "{found}");
+}
+
+#[test]
+fn ends_of_different_transports_say_so() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let (path, _) = place.file("a", 1000);
+    let by_udp = place.send("a", &recv.address, &[text(&path), "--transport", "udp"]);
+    assert!(by_udp.status == Some(1) && by_udp.said.contains("receives by QUIC"), "{}", by_udp.said);
+    let address = recv.address.clone();
+    drop(recv);
+    let _udp = Recv::start_at(&place, &address, &["--transport", "udp"]);
+    let by_quic = place.send("a", &address, &[text(&path), "--patience", "1"]);
+    assert!(by_quic.status == Some(1) && by_quic.said.contains("and not by UDP"), "{}", by_quic.said);
+    assert_eq!(place.arrived("a"), None);
+}
+
+/// Without `--bind` a receiver listens at all addresses of both families.
+#[test]
+fn an_ipv4_sender_is_known_by_its_ipv4_address() {
+    let place = Place::new();
+    let mut recv = Recv::start_at(&place, "[::]:0", &[]);
+    let port = recv.address.rsplit(':').next().unwrap().to_string();
+    let (path, content) = place.file("a", 100_000);
+    let sent = place.send("a", &format!("127.0.0.1:{port}"), &[text(&path), "--pair", &recv.line]);
+    assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+    assert!(recv.event("end")["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
+    assert!(fs::read_to_string(place.0.join("receiver/senders")).unwrap().trim().ends_with(" 127.0.0.1"));
 }

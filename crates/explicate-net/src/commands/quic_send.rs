@@ -1,4 +1,4 @@
-//! `explicated send --transport quic`.
+//! `explicated send` by QUIC.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ use crate::sys;
 
 /// Bytes that are sent and not acknowledged, at first ([`Sending::fit_window`]).
 const WINDOW: u32 = 1 << 20;
+/// What may be the cause of a silence.
+const SILENT: &str = "is `explicated recv` running there, and not by UDP (its options --key, --open, --transport)?";
 /// Between two attempts to go on.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -49,7 +51,7 @@ fn resolve(text: &str) -> Result<SocketAddr> {
 pub(super) fn run(args: &Send) -> Result<()> {
     if args.key.is_some() || args.packet.is_some() {
         let message =
-            "--key and --packet belong to --transport plain: QUIC has pairs of keys, and finds the longest packet";
+            "--key and --packet belong to --transport udp: QUIC has pairs of keys, and finds the longest packet";
         return Err(Error::Input(message.to_string()));
     }
     let laws = laws(args)?;
@@ -76,7 +78,7 @@ fn laws(args: &Send) -> Result<Laws> {
         let name = text.split('=').next().unwrap_or_default().trim();
         let Some(param) = known.iter().find(|param| param.name == name) else {
             let name = format!("--param {name}: that is no parameter of {}", laws.protocol.name());
-            return Err(Error::Input(format!("{name}; those of recoveries and flows need --transport plain")));
+            return Err(Error::Input(format!("{name}; those of recoveries and flows need --transport udp")));
         };
         laws.values.set(param, group.values.get(known, name));
     }
@@ -93,7 +95,7 @@ async fn transfer(args: &Send, laws: Laws) -> Result<()> {
         None => state.receiver(&args.peer)?,
     };
     let Some(key) = known else {
-        let message = "this end is not paired with it: run `explicated recv --transport quic --pair` there, and pass its line by --pair";
+        let message = "this end is not paired with it: run `explicated recv --pair` there, and pass its line by --pair";
         return Err(Error::Input(format!("{}: {message}", args.peer)));
     };
     let content = content(args)?;
@@ -212,7 +214,7 @@ impl<'a> Run<'a> {
         let sending = tokio::select! {
             connected = connecting => Arc::new(connected?),
             () = tokio::time::sleep(patience) => {
-                return Err(Failure::Final(format!("{} does not answer", self.args.peer)));
+                return Err(Failure::Final(format!("{} does not answer; {SILENT}", self.args.peer)));
             }
             () = stop() => return Err(Failure::Final("interrupted".to_string())),
         };
@@ -362,7 +364,7 @@ mod tests {
     use crate::cli::{Cli, Command};
 
     fn laws_of(options: &[&str]) -> Result<Laws> {
-        let args = [&["explicated", "send", "gw", "--transport", "quic"], options].concat();
+        let args = [&["explicated", "send", "gw"], options].concat();
         let Command::Send(args) = Cli::try_parse_from(args).unwrap().command else { panic!("send") };
         laws(&args)
     }

@@ -1,4 +1,4 @@
-//! `explicated send`.
+//! `explicated send`; here by UDP.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
 use std::path::Path;
@@ -63,6 +63,9 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 pub(super) fn run(args: &Send) -> Result<()> {
     if args.is_quic() {
         return super::quic_send::run(args);
+    }
+    if args.pair.is_some() {
+        return Err(Error::Input("--pair belongs to --transport quic".to_string()));
     }
     if args.files.len() > 1 || args.file().is_some_and(Path::is_dir) {
         return Err(Error::Input("folders and several files need --transport quic".to_string()));

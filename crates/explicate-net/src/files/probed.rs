@@ -1,18 +1,21 @@
-//! Answers to `explicated probe` and `advise` at the socket of a receiver: the messages of the UDP transport.
+//! Answers at the socket of a receiver to `explicated probe` and `advise`, and to senders by UDP: messages of that transport.
 //!
-//! Any host may measure the path to a receiver once it has returned a cookie. In IPv6 there is no answer: the messages have none.
+//! Any host may measure the path to a receiver once it has returned a cookie. A sender by UDP is refused, with the reason. In IPv6
+//! there is no answer, because these messages have none.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 
-use explicate_core::datagram::{self, MOST_HEADERS};
+use explicate_core::datagram::{self, MOST_HEADERS, Read};
 use explicate_core::units::Time;
-use explicate_core::wire::SackRanges;
+use explicate_core::wire::{SackRanges, flag};
 
 use crate::clock::Clock;
 use crate::endpoint::auth::Key;
 use crate::endpoint::echoes::{Echoes, PROBES};
 use crate::endpoint::gate::{Admission, Gate};
-use crate::endpoint::message::Message;
+use crate::endpoint::hello;
+use crate::endpoint::high;
+use crate::endpoint::message::{Message, Refusal, number};
 use crate::error::Result;
 
 /// A cookie is valid for at most this time.
@@ -36,11 +39,23 @@ impl Probed {
     /// The answer to a datagram, if it is a message that has one.
     pub fn answer(&mut self, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
         let SocketAddr::V4(from) = SocketAddr::new(from.ip().to_canonical(), from.port()) else { return None };
-        let message = Message::of(&datagram::read(bytes).ok()?.packet)?;
-        let answer = self.echoes.answer(&mut self.gate, self.clock.now(), from, message)?;
+        let (read, now) = (datagram::read(bytes).ok()?, self.clock.now());
+        let answer = match Message::of(&read.packet) {
+            Some(message) => self.echoes.answer(&mut self.gate, now, from, message)?,
+            None => self.refuse(now, from, &read, bytes)?,
+        };
         let mut headers = [0; MOST_HEADERS];
         let length = datagram::write(&answer.to_packet(), &SackRanges::NONE, &mut headers);
         Some(headers[..length].to_vec())
+    }
+    /// The refusal of a flow by UDP, if that is its greeting; within the rate limit of cookies, and not longer than the greeting.
+    fn refuse(&mut self, now: Time, from: SocketAddrV4, read: &Read, bytes: &[u8]) -> Option<Message> {
+        if !read.packet.transport.has(flag::SYN) || hello::version(&bytes[read.payload..]).is_none() {
+            return None;
+        }
+        let number = number(high(bytes, read), read.packet.transport.flow());
+        self.gate.cookie(now, from, number)?;
+        Some(Message::Refused(number, Refusal::Quic))
     }
 }
 

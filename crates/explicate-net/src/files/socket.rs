@@ -52,7 +52,7 @@ pub fn laws(protocol: &str, air_loss: f64) -> Result<Laws> {
     followed.map(|protocol| Laws::new(protocol, air_loss)).ok_or_else(|| {
         let names = registry::protocols().filter(|protocol| Laws::can_follow(*protocol));
         let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
-        Error::Input(format!("--transport quic follows {}, not `{protocol}`", names.join(", ")))
+        Error::Input(format!("QUIC follows {}, not `{protocol}`; --transport udp has all protocols", names.join(", ")))
     })
 }
 

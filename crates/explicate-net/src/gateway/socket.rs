@@ -32,7 +32,7 @@ pub struct Tunnels {
 }
 
 /// An IPv4 address as the peer's socket writes it.
-fn canonical(address: SocketAddr) -> SocketAddr {
+pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
