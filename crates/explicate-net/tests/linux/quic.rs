@@ -86,3 +86,38 @@ fn a_transfer_by_quic_goes_on_after_an_outage_and_a_new_router() {
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     assert_eq!(last_json(&said)["end"]["sum_received"]["bytes"], 12_000_000, "on one connection: {said}");
 }
+
+/// Sends a file of so many bytes over an emulated link, lets something happen when a part of it has arrived, and compares.
+fn arrives_over(properties: &str, bytes: usize, meanwhile: impl FnOnce(&Net)) {
+    let net = chain();
+    let _link = net.start("m", &["link", "left", "right", "--there", properties]);
+    let (path, content) = file(&net, bytes);
+    let folder = net.folder.join("received");
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let mut recv = net.start("b", &["recv", "--once", "--to", folder.to_str().unwrap(), "--state", &receiver]);
+    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--state", &sender]);
+    arrives(&folder, bytes as u64 / 8);
+    meanwhile(&net);
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    let (said, good) = recv.wait(10);
+    assert!(good, "{said}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_file_by_quic_arrives_the_same_over_a_link_that_does_everything_wrong() {
+    let wrong = "rate = \"40Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }, channel = [\
+                 { kind = \"random_loss\", rate = \"1%\" }, { kind = \"reordering\" }, { kind = \"duplication\" }, \
+                 { kind = \"corruption\", rate = \"1%\" }]";
+    arrives_over(wrong, 5_000_003, |_| {});
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_path_that_swallows_long_packets_under_way_is_followed_by_quic() {
+    let link = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+    arrives_over(link, 10_000_000, |net| drop(run(&format!("ip -n {} link set right mtu 1300", net.name("m")))));
+}
