@@ -205,7 +205,9 @@ impl Law {
     pub fn allowed(&self) -> f64 {
         let waits =
             if self.srtt > Time::ZERO { ACK_DELAY.as_secs_f64() / self.srtt.as_secs_f64().max(1e-3) } else { 0.0 };
-        self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64 + self.probes
+        let bounded = self.answers.as_ref().is_some_and(Answers::answering);
+        let most = if bounded { self.most } else { f64::INFINITY };
+        (self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64 + self.probes).min(most)
     }
     /// Lets a probe of a silent path pass a full window.
     pub fn allow_probe(&mut self) {
@@ -564,7 +566,7 @@ mod tests {
             law.on_ack(1500 * arrived, Time::secs(1), Time::secs(1));
             law.returned(10_000_000);
             law.on_end_acks(0, false);
-            law.window()
+            law.allowed()
         };
         assert_eq!(granted(true, false, 10), 1024.0);
         assert_eq!(granted(true, false, 200), 1600.0);
