@@ -4,7 +4,7 @@ from collections import Counter
 
 import profile_cost
 
-FLOW = "crates/explicate-core/src/flow.rs"
+FLOW = "crates/explicate-core/src/endpoint/sender.rs"
 
 
 def test_a_sentence_ends_where_the_next_begins_and_has_no_links():

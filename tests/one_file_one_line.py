@@ -130,7 +130,7 @@ ALLOWED = {
     "crates/explicate-core/src/guard/watch.rs": r"^\s*//",
     # The gateway offers two laws, one with routers and one without, and has no other.
     "crates/explicate-net/src/gateway/config.rs": r'//|"cubic"',
-    "crates/explicate-net/src/gateway/law.rs": r"//|\bcubic\b",
+    "crates/explicate-net/src/gateway/controller.rs": r"//|\bcubic\b",
     "crates/explicate-net/src/gateway/port.rs": r'protocol\("xcp"\)',
     "crates/explicate-net/src/gateway/shim.rs": r"^//!",
     # The fast engine and its forms of ports, beside the reference ones.

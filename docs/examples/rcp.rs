@@ -125,7 +125,7 @@ impl Router for RcpRouter {
             self.rtt += 0.02 * (header.rtt as f64 / 1e6 - self.rtt);
         }
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
+    fn writes_into(&self, packet: &Packet) -> bool {
         !packet.is_ack() && packet.congestion.get::<RcpHeader>().is_some()
     }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {

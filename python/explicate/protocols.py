@@ -13,6 +13,7 @@ import math
 import os
 import random
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -155,6 +156,13 @@ class Router:
     params: ClassVar[Sequence[Param]] = ()
     """Parameters of the router, which a scenario's ports can set."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Accept the former name of `writes_into` for one release."""
+        super().__init_subclass__(**kwargs)
+        if "speaks_to" in vars(cls):
+            warnings.warn(f"{cls.__name__}: `speaks_to` is now called `writes_into`", FutureWarning, stacklevel=2)
+            cls.writes_into = vars(cls)["speaks_to"]  # type: ignore[method-assign]
+
     def __init__(self, init: RouterInit) -> None:
         """Override this to initialise state."""
 
@@ -166,7 +174,7 @@ class Router:
     def on_arrival(self, now: float, packet: Packet, port: PortView) -> None:
         """Handle an arrival; the queue may still drop the packet."""
 
-    def speaks_to(self, packet: Packet) -> bool:  # noqa: ARG002  (what overrides it has)
+    def writes_into(self, packet: Packet) -> bool:  # noqa: ARG002  (what overrides it has)
         """Return whether it writes feedback into this packet."""
         return False
 

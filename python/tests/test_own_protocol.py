@@ -227,13 +227,23 @@ class Share(explicate.Router):
     def __init__(self, init: explicate.RouterInit) -> None:
         self.rate = int(init.capacity / 2 * 0.95)
 
-    def speaks_to(self, packet: Packet) -> bool:
+    def writes_into(self, packet: Packet) -> bool:
         return packet.congestion.read(FORMAT) is not None and not packet.is_ack
 
     def on_departure(self, now: float, packet: Packet, port: PortView) -> None:
         own = packet.congestion.read(FORMAT)
         if own is not None:
             packet.congestion.write(FORMAT, min(own[:4], self.rate.to_bytes(4, "big")))
+
+
+def test_the_former_name_of_writes_into_works_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="Old: `speaks_to` is now called `writes_into`"):
+
+        class Old(explicate.Router):
+            def speaks_to(self, packet: Packet) -> bool:
+                return True
+
+    assert Old.writes_into is Old.speaks_to
 
 
 class Returning(explicate.Receiver):

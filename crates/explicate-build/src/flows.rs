@@ -1,9 +1,8 @@
 //! Start times and applications of flows.
 
 use explicate_core::agent::Address;
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 
 use crate::session::{Plan, Sessions};
@@ -65,9 +64,9 @@ pub fn source(
             let fresh = move |session: u64| {
                 let id = id.wrapping_add(step.wrapping_mul(session as u32));
                 let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
-                let mut flow = Flow::new(&init);
+                let mut flow = SenderEndpoint::new(&init);
                 flow.attach(own);
-                (flow, Sink::new(&init).listening())
+                (flow, ReceiverEndpoint::new(&init).listening())
             };
             let (timeouts, pause, random) = (*timeouts, *pause, *random);
             let plan = Plan { timeouts, pause, duration: duration.unwrap_or(Time::NEVER), random, stop };

@@ -9,10 +9,10 @@ use explicate_core::qdisc::QdiscInit;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use crate::ways::{MARKS, answers, bit};
+use crate::paths::{MARKS, answers, bit};
 use explicate_scenario::model::{Link, Match, Queue, RouterSpec};
 
-/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is
+/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::paths::crossing)); `line` is
 /// its end of a shared line.
 pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let parts = Parts { link, seed, crossing };
@@ -30,7 +30,7 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
         port.set_clock_tick(link.clock_tick);
     }
     if link.over.is_some() {
-        port.share();
+        port.make_interface_link();
     }
     port
 }
@@ -120,7 +120,7 @@ impl Parts<'_> {
             (self.class(&link.queue, &[], 1.0, &format!(".{}", Match::Other.word())), 1.0),
         ];
         port.schedule(classes, move |packet| {
-            !(controller.answers(packet) || packet.transport.opens_explicit()) as usize
+            !(controller.matches(packet) || packet.transport.opens_explicit()) as usize
         });
         port.divide_by_flows();
     }

@@ -1,9 +1,8 @@
 //! Rows of the result tables from counters. The columns are defined in [`crate::tables`].
 
-use explicate_core::flow::FlowStats;
+use explicate_core::endpoint::{ReceiverStats, SenderStats};
 use explicate_core::port::PortStats;
 use explicate_core::port::stats::{Causes, QueueSummary};
-use explicate_core::sink::SinkStats;
 use explicate_core::units::Time;
 
 use crate::tables::Table;
@@ -24,9 +23,9 @@ pub struct FlowRow<'a> {
     /// When the last byte was acknowledged; never if it was not.
     pub completed: Time,
     /// Counters of both ends when the measured span began.
-    pub before: (FlowStats, SinkStats),
+    pub before: (SenderStats, ReceiverStats),
     /// And at the end of it.
-    pub after: (FlowStats, SinkStats),
+    pub after: (SenderStats, ReceiverStats),
     /// Connections begun, and torn down.
     pub sessions: (u64, u64),
     /// Length of the measured span, seconds.
@@ -60,7 +59,7 @@ fn per_second(amount: u64, seconds: f64) -> f64 {
 impl FlowRow<'_> {
     /// Appends the row.
     pub fn push(&self, table: &mut Table) {
-        let ((flow_before, sink_before), (flow, sink)) = (&self.before, &self.after);
+        let ((flow_before, sink_before), (flow, receiver)) = (&self.before, &self.after);
         let samples = flow.rtt_count - flow_before.rtt_count;
         let rtt = (samples > 0).then(|| (flow.rtt_sum - flow_before.rtt_sum) as f64 / samples as f64 * 1e-6);
         let completed = (self.completed != Time::NEVER).then(|| self.completed.since(self.start).as_secs_f64());
@@ -71,15 +70,15 @@ impl FlowRow<'_> {
             self.group.protocol.as_str().into(),
             self.start.as_secs_f64().into(),
             self.size.map(|bytes| bytes as f64).into(),
-            (8.0 * per_second(sink.payload - sink_before.payload, self.span)).into(),
-            (8.0 * per_second(sink.bytes - sink_before.bytes, self.span)).into(),
+            (8.0 * per_second(receiver.payload - sink_before.payload, self.span)).into(),
+            (8.0 * per_second(receiver.bytes - sink_before.bytes, self.span)).into(),
             (flow.sent - flow.refused - (flow_before.sent - flow_before.refused)).into(),
             (flow.retransmissions - flow_before.retransmissions).into(),
             u64::from(flow.timeouts - flow_before.timeouts).into(),
             u64::from(flow.timeouts).into(),
             rtt.into(),
             completed.into(),
-            (u64::from(flow.damaged - flow_before.damaged) + sink.damaged - sink_before.damaged).into(),
+            (u64::from(flow.damaged - flow_before.damaged) + receiver.damaged - sink_before.damaged).into(),
             self.sessions.0.into(),
             self.sessions.1.into(),
         ]);
@@ -124,7 +123,7 @@ impl LinkRow<'_> {
             measured.overflow.into(),
             measured.early.into(),
             measured.channel.into(),
-            self.total.gone().into(),
+            self.total.lost_or_dropped().into(),
             measured.marks.into(),
             self.time_to_ninety.map(|t| t.as_secs_f64()).into(),
             measured.damaged.into(),

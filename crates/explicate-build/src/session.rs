@@ -4,13 +4,12 @@
 //! Every session is a connection of its own, from set-up on. Its receiver waits for the SYN, so both ends ignore
 //! packets of earlier sessions that are still in flight, as long as packets keep their order.
 
-use explicate_core::flow::{Flow, FlowStats};
+use explicate_core::endpoint::{ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
 use explicate_core::rng::Rng;
-use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 
 /// Makes both ends of the next session, from the number of earlier ones.
-pub type Fresh = Box<dyn Fn(u64) -> (Flow, Sink) + Send>;
+pub type Fresh = Box<dyn Fn(u64) -> (SenderEndpoint, ReceiverEndpoint) + Send>;
 
 /// Times of sessions.
 pub struct Plan {
@@ -39,7 +38,7 @@ pub struct Sessions {
     /// Sessions aborted by timeouts.
     pub torn_down: u64,
     /// Counters of earlier sessions.
-    earlier: (FlowStats, SinkStats),
+    earlier: (SenderStats, ReceiverStats),
 }
 
 impl Sessions {
@@ -50,7 +49,7 @@ impl Sessions {
     }
 
     /// The next event is due: begins a session or ends it, and returns when to call again.
-    pub fn act(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
+    pub fn act(&mut self, now: Time, flow: &mut SenderEndpoint, receiver: &mut ReceiverEndpoint) -> Option<Time> {
         if now != self.next {
             return None;
         }
@@ -59,7 +58,7 @@ impl Sessions {
             return self.pauses(now);
         }
         if self.begun > 0 {
-            self.replace(flow, sink);
+            self.replace(flow, receiver);
         }
         flow.write(u64::MAX, false);
         (self.begun, self.active) = (self.begun + 1, true);
@@ -74,12 +73,12 @@ impl Sessions {
 
     /// Timers of the flow expired: aborts the session if there were too many in a row, and returns when the next
     /// begins.
-    pub fn check(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
+    pub fn check(&mut self, now: Time, flow: &mut SenderEndpoint, receiver: &mut ReceiverEndpoint) -> Option<Time> {
         if !self.active || flow.timeouts_in_a_row() < self.plan.timeouts {
             return None;
         }
         self.torn_down += 1;
-        self.replace(flow, sink);
+        self.replace(flow, receiver);
         self.pauses(now)
     }
 
@@ -95,17 +94,17 @@ impl Sessions {
         Some(self.next)
     }
 
-    fn replace(&mut self, flow: &mut Flow, sink: &mut Sink) {
+    fn replace(&mut self, flow: &mut SenderEndpoint, receiver: &mut ReceiverEndpoint) {
         self.earlier.0 += flow.stats();
-        self.earlier.1 += sink.stats();
-        (*flow, *sink) = (self.fresh)(self.begun);
+        self.earlier.1 += receiver.stats();
+        (*flow, *receiver) = (self.fresh)(self.begun);
     }
 
     /// Counters of all sessions.
-    pub fn all(&self, flow: &Flow, sink: &Sink) -> (FlowStats, SinkStats) {
+    pub fn all(&self, flow: &SenderEndpoint, receiver: &ReceiverEndpoint) -> (SenderStats, ReceiverStats) {
         let mut all = self.earlier;
         all.0 += flow.stats();
-        all.1 += sink.stats();
+        all.1 += receiver.stats();
         all
     }
 }

@@ -1,8 +1,7 @@
 //! Applications: the data that flows send, and when.
 
-use explicate_core::flow::Flow;
+use explicate_core::endpoint::{ReceiverEndpoint, SenderEndpoint};
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 
 use crate::session::Sessions;
@@ -47,7 +46,7 @@ impl Source {
         matches!(self, Source::Sized(_))
     }
     /// The next event is due: acts on the flow's ends, and returns when to call again.
-    pub fn act(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
+    pub fn act(&mut self, now: Time, flow: &mut SenderEndpoint, receiver: &mut ReceiverEndpoint) -> Option<Time> {
         match self {
             Source::Bulk => flow.write(u64::MAX, false),
             Source::Sized(bytes) => flow.write(*bytes, true),
@@ -61,14 +60,14 @@ impl Source {
                 return Some(*stop);
             }
             Source::OnOff(state) => return state.act(now, flow),
-            Source::Sessions(state) => return state.act(now, flow, sink),
+            Source::Sessions(state) => return state.act(now, flow, receiver),
         }
         None
     }
 }
 
 impl OnOff {
-    fn act(&mut self, now: Time, flow: &mut Flow) -> Option<Time> {
+    fn act(&mut self, now: Time, flow: &mut SenderEndpoint) -> Option<Time> {
         if self.active || now >= self.stop {
             flow.withdraw();
         } else {

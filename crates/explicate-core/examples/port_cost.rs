@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     let mut lost = 0u64;
     for i in 0..count {
         let now = Time(i as u64 * 92_000);
-        lost += matches!(port.handle_packet(now, i % 2, &mut slots), Arrival::Doomed(_)) as u64;
+        lost += matches!(port.handle_packet(now, i % 2, &mut slots), Arrival::DepartsLost(_)) as u64;
     }
     // Something that depends on all of it.
     ExitCode::from((lost > count as u64) as u8)

@@ -40,7 +40,7 @@ pub struct AgentInit<'a> {
 pub trait PathOracle {
     /// Reports every link on the path from one node to another, in order: its number, the bytes that its line could
     /// carry since `since`, and the bytes that have arrived at it so far. Reports nothing if there is no path.
-    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(u32, f64, f64));
+    fn links(&mut self, from: Address, to: Address, since: Time, report: &mut dyn FnMut(u32, f64, f64));
 }
 
 /// A kind of agent, declared by a protocol.

@@ -12,8 +12,8 @@ use alloc::boxed::Box;
 
 use crate::agent::{Address, AgentKind};
 use crate::params::{Info, Param, Values};
-use crate::passage::DropCause;
 use crate::rng::Rng;
+use crate::transit::DropCause;
 use crate::units::{Rate, Time};
 pub use crate::view::{PortView, Probe};
 use crate::wire::{CONGESTION_LEN, Congestion, Describe, Packet, Transport};
@@ -55,7 +55,7 @@ pub trait Protocol: Sync {
     }
     /// Whether a packet may belong to this protocol, judged by its headers. Ports with classes keep such packets
     /// together.
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         packet.congestion.is_present()
     }
 }
@@ -226,9 +226,9 @@ pub trait Router: Send {
     const ORDER_INDEPENDENT: bool = false;
     /// A packet arrived; the queue may still drop it.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// Whether it writes feedback into this packet; narrower than [`Protocol::answers`], and already known on
+    /// Whether it writes feedback into this packet; narrower than [`Protocol::matches`], and already known on
     /// arrival.
-    fn speaks_to(&self, _packet: &Packet) -> bool {
+    fn writes_into(&self, _packet: &Packet) -> bool {
         false
     }
     /// The last bit of a packet leaves. This is the last chance to write into it.

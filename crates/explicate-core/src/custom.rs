@@ -71,7 +71,7 @@ impl ProtocolObject for Custom {
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         self.router.as_ref().map(|make| make(init))
     }
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         packet.congestion.is_present()
     }
     fn agent(&self, _init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {

@@ -51,7 +51,7 @@ use alloc::boxed::Box;
 use self::dip::Dips;
 use self::watch::{Round, Watch};
 use crate::agent::Address;
-pub use crate::api::object::Law;
+pub use crate::api::object::ActiveController;
 use crate::api::object::{Interest, SenderObject};
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Sent};
 use crate::units::{Rate, Time};
@@ -245,11 +245,13 @@ impl SenderObject for Guard {
     }
     fn allowance(&self) -> Allowance {
         let own = self.own.allowance();
-        match self.law() {
-            Law::Own => self.dipped(own),
-            Law::Limited => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
-            Law::Fallback if self.nothing_came() => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
-            Law::Fallback => self.as_tcp(own),
+        match self.active_controller() {
+            ActiveController::Own => self.dipped(own),
+            ActiveController::Limited => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
+            ActiveController::Fallback if self.nothing_came() => {
+                Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own }
+            }
+            ActiveController::Fallback => self.as_tcp(own),
         }
     }
     fn on_start(&mut self, now: Time, rtt: Time) {
@@ -302,16 +304,16 @@ impl SenderObject for Guard {
         self.own.next_timer().min(self.tcp.next_timer())
     }
     fn resume(&mut self, _now: Time, _window: f64, _srtt: Time) {}
-    fn law(&self) -> Law {
+    fn active_controller(&self) -> ActiveController {
         match (self.answered, self.limit.is_on()) {
-            (false, _) => Law::Fallback,
-            (true, true) => Law::Limited,
-            (true, false) => Law::Own,
+            (false, _) => ActiveController::Fallback,
+            (true, true) => ActiveController::Limited,
+            (true, false) => ActiveController::Own,
         }
     }
     fn probe(&self, put: Probe<'_>) {
         self.own.probe(put);
-        put("law", self.law() as u8 as f64);
+        put("law", self.active_controller() as u8 as f64);
         put("unanswered_delay_s", self.watch.round.known_delay().as_secs_f64());
         put("surplus_losses", self.limit.surplus());
         put("losses_with_delay", self.watch.full_queue.sum);
@@ -464,16 +466,24 @@ mod tests {
     #[test]
     fn routers_come_and_go() {
         let mut guard = guarded(registry::protocol("xcp").unwrap());
-        assert_eq!(guard.law(), Law::Fallback);
+        assert_eq!(guard.active_controller(), ActiveController::Fallback);
         receive(&mut guard, 100, 1, 1, false);
-        assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Fallback, 4.0), "slow start");
+        assert_eq!(
+            (guard.active_controller(), guard.allowance().cwnd),
+            (ActiveController::Fallback, 4.0),
+            "slow start"
+        );
         assert_eq!(guard.own_window(Time::millis(100)), 4.0, "headers say what is so");
         receive(&mut guard, 110, 2, 2, true);
-        assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Own, 7.0));
+        assert_eq!((guard.active_controller(), guard.allowance().cwnd), (ActiveController::Own, 7.0));
         receive(&mut guard, 200, 3, 3, false);
-        assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Own, 7.0), "not a round trip yet");
+        assert_eq!(
+            (guard.active_controller(), guard.allowance().cwnd),
+            (ActiveController::Own, 7.0),
+            "not a round trip yet"
+        );
         receive(&mut guard, 211, 4, 4, false);
-        assert_eq!(guard.law(), Law::Fallback);
+        assert_eq!(guard.active_controller(), ActiveController::Fallback);
         assert_eq!(guard.allowance().cwnd, 7.0 + 1.0 / 7.0, "congestion avoidance from the window that was used");
         guard.on_loss(&loss(Time::millis(220), LossKind::Duplicates, 6));
         assert_eq!(guard.allowance().cwnd, 3.0, "losses count");
@@ -530,16 +540,19 @@ mod tests {
     fn losses_beside_the_routers_make_tcp_the_limit() {
         let mut guard = guarded(registry::protocol("p_xcp").unwrap());
         let (mut number, mut arrived) = (0, 0);
-        let mut laws = [Law::Own; 6];
-        for (round, law) in laws.iter_mut().enumerate() {
+        let mut active = [ActiveController::Own; 6];
+        for (round, controller) in active.iter_mut().enumerate() {
             for i in 0..8 {
                 number += if i == 0 { 5 } else { 1 };
                 arrived += 1;
                 receive(&mut guard, 100 * (round as u64 + 1) + 12 * i, number, arrived, true);
             }
-            *law = guard.law();
+            *controller = guard.active_controller();
         }
-        assert_eq!(laws.map(|law| law == Law::Limited), [false, false, false, true, true, true]);
+        assert_eq!(
+            active.map(|controller| controller == ActiveController::Limited),
+            [false, false, false, true, true, true]
+        );
         assert!(guard.allowance().cwnd < 10.0, "{}", guard.allowance().cwnd);
         assert_eq!(guard.allowance().cwnd, guard.own_window(Time::millis(100)), "headers say what is so");
     }

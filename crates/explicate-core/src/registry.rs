@@ -15,7 +15,7 @@ use crate::presets::{PRESETS, Preset};
 use crate::qdisc::AnyQdiscKind;
 use crate::recovery::{AnyRecoveryKind, COMMON};
 
-use crate::flow::PARAMS as FLOW;
+use crate::endpoint::PARAMS as FLOW;
 
 #[cfg(feature = "std")]
 pub use self::run_time::{RegisterError, register, replace};

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use explicate_core::channel::bit_chain::{Chain, Walk};
-use explicate_core::channel::reed_solomon::{Block, Law};
+use explicate_core::channel::reed_solomon::{Block, BlockTransitions};
 use explicate_core::channel::{AnyChannelKind, ChannelInit};
 use explicate_core::params::Values;
 use explicate_core::registry;
@@ -125,7 +125,7 @@ fn longer_packets_and_longer_symbols() {
     let least = |bytes: u32, bits: u32| {
         let data = (8 * bytes).div_ceil(bits);
         let block = |t: u32| Block { symbols: data + 2 * t, data };
-        let lost = |t: u32| Law::new(&chain, bits as u64, &[block(t)]).loss(chain.stationary());
+        let lost = |t: u32| BlockTransitions::new(&chain, bits as u64, &[block(t)]).loss(chain.stationary());
         let (mut low, mut high) = (0, data);
         while high - low > 1 {
             let middle = (low + high) / 2;
@@ -201,11 +201,11 @@ fn three_samplers_agree() {
     let by_law: Vec<bool> = (1..=N as u64).map(|i| link.loses(Time::micros(14 * i), &packet, 14)).collect();
 
     // Both in closed form: the second packet begins where the first one ended.
-    let law = Law::new(&chain, 8, &[BLOCK]);
+    let transitions = BlockTransitions::new(&chain, 8, &[BLOCK]);
     let pi = chain.stationary();
-    let end = [0, 1].map(|s| pi[0] * law.lost[0][s] + pi[1] * law.lost[1][s]);
-    let loss = law.loss(pi);
-    let memory = (law.loss(end) - loss * loss) / (loss - loss * loss);
+    let end = [0, 1].map(|s| pi[0] * transitions.lost[0][s] + pi[1] * transitions.lost[1][s]);
+    let loss = transitions.loss(pi);
+    let memory = (transitions.loss(end) - loss * loss) / (loss - loss * loss);
     assert!((loss - p("packet_loss")).abs() < 1e-12 && memory > 0.2, "{loss} {memory}");
     for (name, lost) in [("bits", by_bits), ("walk", by_walk), ("law", by_law)] {
         let (rate, lag) = rate_and_memory(&lost);
@@ -263,7 +263,7 @@ fn a_real_codec_loses_the_same_packets() {
         assert_eq!(recovered, wrong <= block.correctable(), "{wrong} wrong symbols of {}", block.symbols);
         lost += !recovered as u32;
     }
-    let expected = Law::new(&chain, 8, &[block]).loss(chain.stationary());
+    let expected = BlockTransitions::new(&chain, 8, &[block]).loss(chain.stationary());
     let found = lost as f64 / n as f64;
     let error = (expected * (1.0 - expected) / n as f64).sqrt();
     assert!((found - expected).abs() < 4.0 * error && lost > 30, "{found} {expected}");

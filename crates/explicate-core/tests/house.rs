@@ -166,7 +166,7 @@ fn nothing_that_the_authors_file_imports_imports_it() {
 #[test]
 fn parameters_are_read_as_fields() {
     let mut seen = 0;
-    for path in ["protocols", "recovery", "qdisc", "channel", "estimate", "medium", "flow"]
+    for path in ["protocols", "recovery", "qdisc", "channel", "estimate", "medium", "endpoint"]
         .map(source)
         .iter()
         .flat_map(files_in)

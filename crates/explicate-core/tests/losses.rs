@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use explicate_core::flow::{self, Event, Flow, FlowInit};
+use explicate_core::endpoint::{self, Event, FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::recovery::COMMON;
 use explicate_core::registry;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -17,7 +16,7 @@ const SEGMENTS: u32 = 1500;
 
 /// What happened to a flow.
 struct Story {
-    flow: Flow,
+    flow: SenderEndpoint,
     /// Round-trip samples beyond the time that packets waited for the line.
     late: Time,
     /// Most segments beyond the first unacknowledged one, itself included.
@@ -29,8 +28,10 @@ struct Story {
 fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) -> bool) -> Story {
     let resolved = registry::resolve(protocol).unwrap();
     let mut values = Values::default();
-    let declared: Vec<_> =
-        [resolved.protocol.params(), resolved.recovery.params(), COMMON, flow::PARAMS].into_iter().flatten().collect();
+    let declared: Vec<_> = [resolved.protocol.params(), resolved.recovery.params(), COMMON, endpoint::PARAMS]
+        .into_iter()
+        .flatten()
+        .collect();
     for (name, value) in resolved.params.iter().chain(params) {
         values.set(declared.iter().find(|p| p.name == *name).unwrap(), *value);
     }
@@ -44,7 +45,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
         // No router lowers requests here: XCP asks for 40 packets a round trip and no more.
         interface: Rate(3_200_000),
     };
-    let (mut sender, mut sink) = (Flow::new(&init), Sink::new(&init));
+    let (mut sender, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     let mut data: VecDeque<(Time, Packet, Time)> = VecDeque::new();
     let mut acks: VecDeque<(Time, Packet, SackRanges, Time)> = VecDeque::new();
     let mut times = vec![0; SEGMENTS as usize];
@@ -73,7 +74,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
         if d == now {
             let (_, packet, waited) = data.pop_front().unwrap();
             let (mut ack, mut sack) = (packet, SackRanges::NONE);
-            assert!(sink.turn(now, &mut ack, &mut sack), "one acknowledgement a packet");
+            assert!(receiver.turn(now, &mut ack, &mut sack), "one acknowledgement a packet");
             acks.push_back((now + DELAY, ack, sack, waited));
         } else if a == now {
             let (_, ack, sack, waited) = acks.pop_front().unwrap();
@@ -87,7 +88,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
             sender.handle_timeout(now);
         }
     }
-    assert_eq!(sink.stats().payload, SEGMENTS as u64 * sender.payload() as u64);
+    assert_eq!(receiver.stats().payload, SEGMENTS as u64 * sender.payload() as u64);
     Story { flow: sender, late, most_outstanding, finished: now }
 }
 

@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use explicate_core::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::{Info, Values};
 use explicate_core::registry;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges};
 
@@ -54,16 +53,16 @@ fn heard(segments: u64) -> (u32, u32) {
     let (fallback, recovery) = (registry::protocol("reno").unwrap(), registry::recovery("sack").unwrap());
     let interface = Rate::mbps(100);
     let init = FlowInit { id: 1, protocol: &Slow, fallback, recovery, values: &values, packet: 1000, interface };
-    let (mut flow, mut sink) = (Flow::new(&init), Sink::new(&init));
+    let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     flow.write(segments * flow.payload() as u64, false);
     let mut back: std::collections::VecDeque<(Time, Packet, SackRanges)> = Default::default();
     let mut now = Time::ZERO;
     loop {
         let mut packet = Packet::EMPTY;
         while flow.poll_transmit(now, &mut packet) {
-            sink.handle_packet(now, &packet);
+            receiver.handle_packet(now, &packet);
             let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-            assert!(sink.poll_transmit(now, &mut ack, &mut sack));
+            assert!(receiver.poll_transmit(now, &mut ack, &mut sack));
             back.push_back((now + Time::millis(100), ack, sack));
         }
         let arrives = back.front().map_or(Time::NEVER, |b| b.0);

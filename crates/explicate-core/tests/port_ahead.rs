@@ -86,7 +86,7 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
     let mut look = Time::ZERO;
     for (handle, &(at, packet)) in packets.iter().enumerate() {
         while look <= at {
-            port.settle(look, &mut store);
+            port.catch_up(look, &mut store);
             looks.push(seen(&mut port, look));
             look += Time::from_secs_f64(rng.exponential(0.05));
         }
@@ -96,12 +96,12 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
         let arrival = match told {
             Told::InTime => port.handle_packet(at, handle, &mut store),
             Told::Unseen => port.handle_unobserved(Moment { now: at, unobserved_until: look }, arriving, &mut store),
-            Told::Foreseen => Arrival::Departs(port.foresee(at, arriving, horizon(Time::NEVER), &mut store)),
-            Told::Unsure => Arrival::Departs(port.foresee(at, arriving, horizon(at), &mut store)),
+            Told::Foreseen => Arrival::Departs(port.predict(at, arriving, horizon(Time::NEVER), &mut store)),
+            Told::Unsure => Arrival::Departs(port.predict(at, arriving, horizon(at), &mut store)),
         };
         departures.push(if let Arrival::Departs(departs) = arrival { Some(departs) } else { None });
     }
-    port.settle(look + Time::secs(9), &mut store);
+    port.catch_up(look + Time::secs(9), &mut store);
     looks.push(seen(&mut port, look + Time::secs(9)));
     (departures, looks, store.0.into_iter().map(|slot| slot.packet).collect())
 }

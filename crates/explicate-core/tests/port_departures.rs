@@ -92,7 +92,7 @@ fn a_drop_flags_the_next_packet_to_leave_not_the_next_to_arrive() {
     assert_eq!(arrive(&mut port, &mut table, Time::micros(100), 3), Arrival::Dropped);
     // It is packet 0 that leaves next, though it joined before the drop; packet 4 joins after the drop.
     assert!(matches!(arrive(&mut port, &mut table, Time::micros(1500), 4), Arrival::Departs(_)));
-    port.settle(Time::millis(10), &mut table);
+    port.catch_up(Time::millis(10), &mut table);
     let flagged: Vec<u32> =
         table.packets.iter().filter(|(_, p)| p.transport.has(flag::CONGESTED)).map(|(h, _)| *h).collect();
     assert_eq!(flagged, [0]);
@@ -128,7 +128,7 @@ fn what_the_control_timer_changes_applies_to_packets_already_queued() {
     for handle in 0..4 {
         arrive(&mut port, &mut table, Time::micros(handle as u64), handle);
     }
-    port.settle(Time::millis(20), &mut table);
+    port.catch_up(Time::millis(20), &mut table);
     let written: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
     assert_eq!(written, [0, 0, 1, 1]);
 }
@@ -160,14 +160,14 @@ fn dropped_packets_take_nothing_from_the_residue_pools() {
         handle += 1;
     }
     let now = Time::millis(70);
-    port.settle(now, &mut table);
+    port.catch_up(now, &mut table);
     let before = probed(&port, "res_pos_bytes_per_s");
     assert!(before > 0.0, "the pools are filled");
     // A burst at one instant: three are admitted, seven dropped, none has left.
     let dropped = (0..10).filter(|i| arrive(&mut port, &mut table, now, handle + i) == Arrival::Dropped).count();
     assert_eq!(dropped, 7);
     assert_eq!(probed(&port, "res_pos_bytes_per_s"), before);
-    port.settle(now + Time::millis(1), &mut table);
+    port.catch_up(now + Time::millis(1), &mut table);
     assert!(probed(&port, "res_pos_bytes_per_s") < before, "the first departure draws on them");
 }
 
@@ -213,7 +213,7 @@ fn a_controller_hears_of_early_drops_and_of_overflow() {
 }
 
 #[test]
-fn settling_in_steps_or_at_once_is_the_same() {
+fn catching_up_in_steps_or_at_once_is_the_same() {
     let run = |steps: u64| {
         let mut table = Table::default();
         let mut port = port(5.0, Some(xcp(1e6)));
@@ -222,12 +222,12 @@ fn settling_in_steps_or_at_once_is_the_same() {
         for handle in 0..2000 {
             let next = now + Time::from_secs_f64(rng.exponential(0.0011));
             for step in 1..=steps {
-                port.settle(now + Time((next.0 - now.0) * step / (steps + 1)), &mut table);
+                port.catch_up(now + Time((next.0 - now.0) * step / (steps + 1)), &mut table);
             }
             now = next;
             arrive(&mut port, &mut table, now, handle);
         }
-        port.settle(now + Time::secs(1), &mut table);
+        port.catch_up(now + Time::secs(1), &mut table);
         let notes = table.notes.borrow().clone();
         let feedback: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
         (notes.len(), feedback, port.queue(Time::ZERO, now + Time::secs(1)).mean_packets.to_bits(), table.released)
@@ -258,7 +258,7 @@ fn poll(port: &mut Port, table: &mut Table, now: Time) -> Vec<(u32, Time)> {
     while port.poll_timeout() <= now && !port.is_empty() {
         port.handle_timeout(port.poll_timeout(), table);
     }
-    port.settle(now, table);
+    port.catch_up(now, table);
     std::iter::from_fn(|| port.poll_transmit()).collect()
 }
 
@@ -334,7 +334,7 @@ fn the_general_path_does_what_the_settled_one_does() {
         }
         now += Time::secs(1);
         poll(&mut port, &mut table, now);
-        port.settle(now, &mut table);
+        port.catch_up(now, &mut table);
         let feedback: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
         let mut notes = table.notes.borrow().clone();
         notes.sort_by_key(|(at, handle, _)| (*at, *handle));

@@ -8,12 +8,11 @@ use std::fmt::Write;
 use explicate_core::agent::Address;
 use explicate_core::api::{AnyProtocol, AnyRouter, PortView, RouterInit};
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::qdisc::DropCause;
 use explicate_core::registry::{self, PROTOCOLS};
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges};
 
@@ -60,20 +59,20 @@ fn exchange(protocol: &'static AnyProtocol, text: &mut String) {
     let recovery = registry::recovery("sack").expect("sack is registered");
     let interface = Rate::mbps(100);
     let init = FlowInit { id: 7, protocol, fallback, recovery, values: &values, packet: 1500, interface };
-    let (mut flow, mut sink) = (Flow::new(&init), Sink::new(&init));
+    let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     flow.attach(Address(0x0a00_0001));
     flow.write(200_000, true);
     let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::default());
     assert!(flow.poll_transmit(Time::ZERO, &mut packet));
     record(text, protocol.name(), "syn", &packet, &SackRanges::NONE);
-    assert!(sink.turn(DELAY, &mut packet, &mut sack));
+    assert!(receiver.turn(DELAY, &mut packet, &mut sack));
     record(text, protocol.name(), "syn-ack", &packet, &SackRanges::NONE);
     flow.handle_packet(DELAY + DELAY, &packet, &SackRanges::NONE);
     assert!(flow.poll_transmit(DELAY + DELAY, &mut packet), "{}", protocol.name());
     record(text, protocol.name(), "data", &packet, &SackRanges::NONE);
     route(protocol, DELAY + DELAY, &mut packet);
     record(text, protocol.name(), "routed", &packet, &SackRanges::NONE);
-    assert!(sink.turn(DELAY + DELAY + DELAY, &mut packet, &mut sack));
+    assert!(receiver.turn(DELAY + DELAY + DELAY, &mut packet, &mut sack));
     record(text, protocol.name(), "ack", &packet, &SackRanges::NONE);
 }
 

@@ -1,7 +1,7 @@
 //! Rejects settings that no fluid model covers, with their location in the scenario.
 
 use explicate_core::api::AnyProtocol;
-use explicate_core::flow;
+use explicate_core::endpoint;
 use explicate_core::recovery;
 use explicate_core::registry;
 use explicate_scenario::locate;
@@ -55,7 +55,7 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
     if let Some((param, remedy)) = model.refuses(&group.values) {
         refuse(&format!("params.{param}"), format!("`{param}` is not covered: {remedy}"));
     }
-    let of_flow = |name| group.values.get(flow::PARAMS, name);
+    let of_flow = |name| group.values.get(endpoint::PARAMS, name);
     let given = [
         ("ack_every", of_flow("ack_every") != 1.0, "every packet is acknowledged"),
         ("refuse_explicit", of_flow("refuse_explicit") != 0.0, "in a fluid both ends support the protocol"),

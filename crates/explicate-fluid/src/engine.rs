@@ -9,7 +9,7 @@ use explicate_core::units::Time;
 use explicate_scenario::model::{FlowGroup, Scenario};
 
 use crate::error::Imbalance;
-use crate::model::{Acks, LawInit, Parcel};
+use crate::model::{Acks, Parcel, SenderInit};
 use crate::network::{Class, Hop, Link, Network};
 
 /// The state of a network.
@@ -93,17 +93,17 @@ fn brought(hop: &Hop, rings: &[Parcel]) -> Parcel {
 fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], rings: &[Parcel], (now, dt): (f64, f64)) {
     let acks = brought(&hops[hops.len() - 1], rings);
     let rtt = class.rtt;
-    let law = class.law.get_or_insert_with(|| {
-        class.model.law(&LawInit {
+    let sender = class.sender.get_or_insert_with(|| {
+        class.model.sender(&SenderInit {
             values: &group.values,
             packet: class.packet,
-            initial_window: group.values.get(explicate_core::flow::PARAMS, "initial_window"),
+            initial_window: group.values.get(explicate_core::endpoint::PARAMS, "initial_window"),
             interface: links[hops[0].link as usize].rate,
             rtt,
         })
     });
     let per_packet = 1.0 / (class.count * class.packet);
-    law.on_acks(&Acks {
+    sender.on_acks(&Acks {
         now,
         dt,
         packets: acks.bytes * per_packet,
@@ -116,14 +116,14 @@ fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], ring
     stats.acked += acks.bytes;
     stats.rtt += acks.bytes * rtt;
     class.in_flight -= acks.bytes + acks.lost;
-    let window = law.window().min(class.most_window);
+    let window = sender.window().min(class.most_window);
     let left = if now < class.stop { class.count * class.size - (stats.sent - stats.lost) } else { 0.0 };
     let mut allowed = class.count * window * class.packet - class.in_flight;
-    if class.paced || law.paces(rtt) {
+    if class.paced || sender.paces(rtt) {
         allowed = allowed.min(class.count * window * class.packet * dt / rtt);
     }
     let bytes = allowed.min(left).max(0.0);
-    class.sending = Parcel { bytes, lost: 0.0, tags: law.tags(bytes / class.packet) };
+    class.sending = Parcel { bytes, lost: 0.0, tags: sender.tags(bytes / class.packet) };
     stats.sent += bytes;
     class.in_flight += bytes;
     if stats.completed.is_nan() && stats.acked >= class.count * class.size * (1.0 - 1e-9) {

@@ -1,9 +1,10 @@
 //! Why a run as a fluid has no results.
 
-use explicate_build::ways::NoPath;
+use explicate_build::paths::NoPath;
 use thiserror::Error;
 
-use crate::network::MOST_PLACES;
+/// Maximum number of places in the rings of all classes: 4 GiB.
+pub(crate) const MOST_PLACES: u64 = 1 << 27;
 
 /// Why a run has no results.
 #[derive(Clone, PartialEq, Debug, Error)]

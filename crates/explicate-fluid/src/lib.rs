@@ -12,12 +12,14 @@
 //! | `queue` | queues and their drops |
 //! | `engine` | one time step |
 //! | `check` | rejects unsupported settings, by file, line and key |
+//! | `link_stats` | counters of a link |
 //! | `measure`, `sample` | result tables, in the simulator's columns |
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod engine;
 pub mod error;
+mod link_stats;
 mod measure;
 pub mod model;
 pub mod models;

@@ -53,7 +53,7 @@ pub trait Model: Sync {
         None
     }
     /// The window of a flow of a class.
-    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law>;
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender>;
     /// The controller of a port, if the protocol has one.
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let _ = init;
@@ -75,7 +75,7 @@ pub trait Model: Sync {
 }
 
 /// Arguments for the construction of a window.
-pub struct LawInit<'a> {
+pub struct SenderInit<'a> {
     /// Values of the parameters of the controller, the recovery, and every flow.
     pub values: &'a Values,
     /// IP length of a packet, bytes.
@@ -105,7 +105,7 @@ pub struct Acks {
 }
 
 /// The window of each flow of a class.
-pub trait Law: Send {
+pub trait Sender: Send {
     /// The acknowledgements of a step.
     fn on_acks(&mut self, acks: &Acks);
     /// The window, packets.

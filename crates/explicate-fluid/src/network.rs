@@ -5,17 +5,17 @@
 //! round-trip time is that of the packet simulator to within half a step.
 
 use explicate_build::flows::starts;
-use explicate_build::ways::ways;
-use explicate_core::flow::{self, header_bytes};
+use explicate_build::paths::flow_paths;
+use explicate_core::endpoint::{self, header_bytes};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_scenario::limits;
 use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Traffic};
 
-use crate::error::RunError;
-use crate::measure::LinkStats;
-use crate::model::{Law, Model, Parcel, Router, RouterInit};
+use crate::error::{MOST_PLACES, RunError};
+use crate::link_stats::LinkStats;
+use crate::model::{Model, Parcel, Router, RouterInit, Sender};
 use crate::models::model;
 use crate::queue::{Fate, Tail};
 
@@ -89,18 +89,18 @@ pub(crate) struct Class {
     pub(crate) paced: bool,
     pub(crate) most_window: f64,
     pub(crate) model: &'static dyn Model,
-    pub(crate) law: Option<Box<dyn Law>>,
+    pub(crate) sender: Option<Box<dyn Sender>>,
     /// Bytes that are neither acknowledged nor detected as lost.
     pub(crate) in_flight: f64,
     /// Bytes sent in this step.
     pub(crate) sending: Parcel,
     pub(crate) over: bool,
-    pub(crate) stats: FlowStats,
+    pub(crate) stats: SenderStats,
 }
 
 /// Counters of a class, for all of its flows together.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct FlowStats {
+pub(crate) struct SenderStats {
     /// Bytes sent, detected as lost, received and acknowledged.
     pub(crate) sent: f64,
     pub(crate) lost: f64,
@@ -160,9 +160,6 @@ impl Network {
     }
 }
 
-/// Maximum number of places in the rings of all classes: 4 GiB.
-pub(crate) const MOST_PLACES: u64 = 1 << 27;
-
 /// Bytes of an acknowledgement.
 fn ack_bytes(group: &FlowGroup) -> f64 {
     header_bytes(group.resolved.protocol.congestion_header()) as f64
@@ -171,23 +168,23 @@ fn ack_bytes(group: &FlowGroup) -> f64 {
 /// Flows grouped by path and start.
 fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, RunError> {
     let routes = scenario.routes().next().ok_or(RunError::NoRoutes)?;
-    let ways = ways(scenario, routes)?;
+    let paths = flow_paths(scenario, routes)?;
     let mut drafts = Vec::new();
-    for (index, (group, ways)) in scenario.flows.iter().zip(&ways).enumerate() {
-        let n = ways.len() as u32;
+    for (index, (group, paths)) in scenario.flows.iter().zip(&paths).enumerate() {
+        let n = paths.len() as u32;
         let mut merged = 0;
         // For each route its flows' starts: the first flow, their number, and the mean.
-        let mut of_way: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); ways.len()];
+        let mut of_path: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); paths.len()];
         if let Start::At(at) = group.start {
-            for (k, starts) in (0..n.min(group.count)).zip(&mut of_way) {
+            for (k, starts) in (0..n.min(group.count)).zip(&mut of_path) {
                 let count = (group.count - k).div_ceil(n);
                 starts.extend((at <= scenario.duration).then_some((k, count, at.as_secs_f64())));
             }
         } else {
             for (i, at) in starts(group, seed, scenario.duration) {
-                of_way[(i % n) as usize].push((i, 1, at.as_secs_f64()));
+                of_path[(i % n) as usize].push((i, 1, at.as_secs_f64()));
             }
-            for starts in &mut of_way {
+            for starts in &mut of_path {
                 merged += starts.len().saturating_sub(STARTS);
                 put_together(starts);
             }
@@ -199,8 +196,8 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
             let message = "starts of its flows are merged, so that no path has more than";
             warnings.push(format!("[[flows]] `{}`: {merged} {message} {STARTS}", group.name));
         }
-        for (k, starts) in of_way.into_iter().enumerate() {
-            let (there, back) = ways.get(k);
+        for (k, starts) in of_path.into_iter().enumerate() {
+            let (there, back) = paths.get(k);
             let both = || there.iter().map(|l| (l, true)).chain(back.iter().map(|l| (l, false)));
             let delay = |(&l, data): (&u32, bool)| {
                 let link = &scenario.links[l as usize];
@@ -324,7 +321,7 @@ fn class(
     let protocol = group.resolved.protocol;
     let model = model(protocol.name()).ok_or(RunError::NoModel(protocol.name()))?;
     let packet = group.packet as f64;
-    let get = |name| group.values.get(flow::PARAMS, name);
+    let get = |name| group.values.get(endpoint::PARAMS, name);
     let first = hops.len() as u32;
     let (mut position, passed) = (0u64, draft.delays.iter().sum::<f64>());
     let both = || draft.there.iter().map(|l| (l, true)).chain(draft.back.iter().map(|l| (l, false)));
@@ -373,11 +370,11 @@ fn class(
         paced: get("paced") != 0.0,
         most_window: get("receiver_window"),
         model,
-        law: None,
+        sender: None,
         in_flight: 0.0,
         sending: Parcel::default(),
         over: false,
-        stats: FlowStats { completed: f64::NAN, ..FlowStats::default() },
+        stats: SenderStats { completed: f64::NAN, ..SenderStats::default() },
     })
 }
 

@@ -89,12 +89,12 @@ impl Sampler {
             if class.start > at {
                 continue;
             }
-            if let Some(law) = class.law.as_ref().filter(|_| self.of.flow) {
-                law.probe(&mut |variable, value| put(table, object, variable, value));
-            } else if let Some(law) = class.law.as_ref().filter(|_| self.of.cwnd) {
-                put(table, object, "cwnd", law.window());
+            if let Some(sender) = class.sender.as_ref().filter(|_| self.of.flow) {
+                sender.probe(&mut |variable, value| put(table, object, variable, value));
+            } else if let Some(sender) = class.sender.as_ref().filter(|_| self.of.cwnd) {
+                put(table, object, "cwnd", sender.window());
             }
-            if self.of.rtt && class.law.is_some() {
+            if self.of.rtt && class.sender.is_some() {
                 put(table, object, "rtt_ms", class.rtt * 1e3);
             }
             let rate = 8.0 * (class.stats.delivered - *before) / class.count / self.every;

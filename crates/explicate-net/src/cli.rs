@@ -136,7 +136,7 @@ pub struct Lab {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Run a group of flows over the kernel's TCP, with a congestion control from `sysctl net.ipv4.tcp_available_congestion_control`
-    #[arg(long, value_name = "GROUP=LAW")]
+    #[arg(long, value_name = "GROUP=CONTROLLER")]
     pub kernel: Vec<String>,
     /// Print the commands that build the topology, without running anything
     #[arg(long)]

@@ -13,7 +13,7 @@ use explicate_net::endpoint::auth::{self, Key, SHORT};
 use explicate_net::endpoint::content::store::{Settings, Store};
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
 use explicate_net::endpoint::receiving::Limits;
-use explicate_net::endpoint::sending::{Sending, Standing};
+use explicate_net::endpoint::sending::{Sending, TransferState};
 use sha2::{Digest, Sha256};
 
 #[test]
@@ -113,7 +113,7 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
             refused,
         ]
     };
-    let state = |end: &Endpoint| (end.sending[&77].flow.acked(), end.sending[&77].standing.clone());
+    let state = |end: &Endpoint| (end.sending[&77].flow.acked(), end.sending[&77].state.clone());
     // The same address with another port is another host too.
     let neighbour = UdpSocket::bind("127.0.0.1:0").unwrap();
     for liar in [&stranger, &neighbour] {
@@ -124,7 +124,7 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
             liar.send_to(&bytes(&message.to_packet(), &[]), own).unwrap();
         }
         turn(&mut end);
-        assert_eq!((state(&end), end.sending[&77].have), ((0, Standing::Open), None));
+        assert_eq!((state(&end), end.sending[&77].have), ((0, TransferState::Open), None));
     }
     // Who does not know the flow's number has to guess both its halves, even from the right place.
     receiver.send_to(&cookie(HIGH), own).unwrap();
@@ -136,12 +136,12 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
         receiver.send_to(forged, own).unwrap();
     }
     turn(&mut end);
-    assert_eq!((state(&end), end.sending[&77].have), ((0, Standing::Open), None));
+    assert_eq!((state(&end), end.sending[&77].have), ((0, TransferState::Open), None));
     receiver.send_to(&connected, own).unwrap();
     turn(&mut end);
     receiver.send_to(&first, own).unwrap();
     turn(&mut end);
-    assert_eq!(state(&end), (1, Standing::Open), "the receiver itself is heard");
+    assert_eq!(state(&end), (1, TransferState::Open), "the receiver itself is heard");
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
     let mut sending = Sending::new(transfer(5, "127.0.0.1:9".parse().unwrap(), None));
     sending.handle_message(Time::ZERO, told);
     assert!(
-        matches!(&sending.standing, Standing::Failed(why) if why.contains("accepts no files")),
+        matches!(&sending.state, TransferState::Failed(why) if why.contains("accepts no files")),
         "{:?}",
-        sending.standing
+        sending.state
     );
 }
 
@@ -167,17 +167,17 @@ fn a_verdict_without_the_key_is_none() {
     let key = Key::random().unwrap();
     let peer = "127.0.0.1:9".parse().unwrap();
     let [mut sending, mut locked] = [None, Some(key.clone())].map(|key| Sending::new(transfer(77, peer, key)));
-    (sending.standing, locked.standing) = (Standing::Asking, Standing::Asking);
+    (sending.state, locked.state) = (TransferState::Asking, TransferState::Asking);
     let one = number(HIGH, 77);
     let (same, good) = (Verdict::Same, auth::verdict_code(&key, one, Verdict::Same.number(), 9));
     for sending in [&mut sending, &mut locked] {
         sending.handle_message(Time::ZERO, Message::Answer(one, same, 9, [0; SHORT]));
     }
-    assert_eq!((&sending.standing, &locked.standing), (&Standing::Over(9), &Standing::Asking));
+    assert_eq!((&sending.state, &locked.state), (&TransferState::Over(9), &TransferState::Asking));
     locked.handle_message(Time::ZERO, Message::Answer(one, same, 8, good));
-    assert_eq!(locked.standing, Standing::Asking, "of another length");
+    assert_eq!(locked.state, TransferState::Asking, "of another length");
     locked.handle_message(Time::ZERO, Message::Answer(one, same, 9, good));
-    assert_eq!(locked.standing, Standing::Over(9));
+    assert_eq!(locked.state, TransferState::Over(9));
 }
 
 /// An attacker knows name, content and number of a transfer, and sends the same greeting from another port.

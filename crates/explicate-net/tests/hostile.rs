@@ -6,12 +6,11 @@ use std::path::Path;
 
 use explicate_build::ports::port;
 use explicate_core::datagram;
-use explicate_core::flow::{Flow, FlowInit, set_guarded};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint, set_guarded};
 use explicate_core::params::Values;
 use explicate_core::port::Store;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Extension, Format, Packet, SackRanges, UDP_PORT, flag};
 use explicate_net::agent::AgentHost as Speaker;
@@ -239,7 +238,7 @@ fn survives(count: u64) {
     // Without cookies: flows open, and the code behind the greeting is reached too.
     let limits = Limits { flows: 64, waiting: 1 << 20, admission: Admission::Trusting, ..Limits::default() };
     let (mut receivers, mut out) = (Receivers::new(limits, Key::new([1; 32])), Outbox::default());
-    let mut victim = Flow::new(&init(7, &values));
+    let mut victim = SenderEndpoint::new(&init(7, &values));
     victim.write(u64::MAX, false);
     let peer = SocketAddrV4::new(SENDER, UDP_PORT);
     let (mut now, mut bytes, mut before, mut reached) = (Time::ZERO, Vec::new(), 0, 0u64);
@@ -292,10 +291,10 @@ fn survives(count: u64) {
 /// A transfer of 2 MB through the router comes to its end.
 fn completes(middle: &mut Middle, mut now: Time) {
     let values = Values::default();
-    let (mut flow, mut sink) = (Flow::new(&init(9, &values)), Sink::new(&init(9, &values)));
+    let (mut flow, mut receiver) = (SenderEndpoint::new(&init(9, &values)), ReceiverEndpoint::new(&init(9, &values)));
     flow.write(2_000_000, true);
     let end = now + Time::secs(60);
-    while flow.poll_event() != Some(explicate_core::flow::Event::Drained) {
+    while flow.poll_event() != Some(explicate_core::endpoint::Event::Drained) {
         assert!(now < end, "the transfer is stuck at segment {}", flow.acked());
         now += Time::micros(200);
         if flow.poll_timeout() <= now {
@@ -306,8 +305,8 @@ fn completes(middle: &mut Middle, mut now: Time) {
             let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
             middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
         }
-        if sink.poll_timeout() <= now {
-            sink.handle_timeout(now);
+        if receiver.poll_timeout() <= now {
+            receiver.handle_timeout(now);
         }
         let mut arrived = Vec::new();
         middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes), checks(bytes))));
@@ -317,16 +316,16 @@ fn completes(middle: &mut Middle, mut now: Time) {
                 continue;
             }
             if to == 0 {
-                sink.handle_packet(now, &lifted.packet);
+                receiver.handle_packet(now, &lifted.packet);
             } else {
                 flow.handle_packet(now, &lifted.packet, &lifted.sack);
             }
         }
-        if sink.poll_transmit(now, &mut packet, &mut sack) {
+        if receiver.poll_transmit(now, &mut packet, &mut sack) {
             middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
         }
     }
-    assert!(sink.stats().payload >= 2_000_000);
+    assert!(receiver.stats().payload >= 2_000_000);
 }
 
 /// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
@@ -335,8 +334,8 @@ fn shares(greedy: bool, guarded: bool, queue: &str) -> ([[f64; 2]; 3], u64) {
     const SPAN: Time = Time::secs(6);
     let (mut middle, mut values) = (Middle::with_queue("", queue), Values::default());
     set_guarded(&mut values, guarded);
-    let mut ends: Vec<(Flow, Sink)> =
-        (0..2).map(|i| (Flow::new(&init(i, &values)), Sink::new(&init(i, &values)))).collect();
+    let mut ends: Vec<(SenderEndpoint, ReceiverEndpoint)> =
+        (0..2).map(|i| (SenderEndpoint::new(&init(i, &values)), ReceiverEndpoint::new(&init(i, &values)))).collect();
     ends.iter_mut().for_each(|(flow, _)| flow.write(u64::MAX, false));
     let (mut now, mut delivered) = (Time::ZERO, [[0.0; 2]; 3]);
     while now + Time::micros(200) < Time(3 * SPAN.0) {
@@ -345,7 +344,7 @@ fn shares(greedy: bool, guarded: bool, queue: &str) -> ([[f64; 2]; 3], u64) {
             ends[0].0.withdraw();
         }
         let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        for (flow, sink) in &mut ends {
+        for (flow, receiver) in &mut ends {
             if flow.poll_timeout() <= now {
                 flow.handle_timeout(now);
             }
@@ -353,23 +352,23 @@ fn shares(greedy: bool, guarded: bool, queue: &str) -> ([[f64; 2]; 3], u64) {
                 let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
                 middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
             }
-            if sink.poll_timeout() <= now {
-                sink.handle_timeout(now);
+            if receiver.poll_timeout() <= now {
+                receiver.handle_timeout(now);
             }
         }
         let mut arrived = Vec::new();
         middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes))));
         for (to, lifted) in arrived {
             let id = lifted.packet.transport.flow() as usize;
-            let Some((flow, sink)) = ends.get_mut(id) else { continue };
+            let Some((flow, receiver)) = ends.get_mut(id) else { continue };
             if to == 1 {
                 flow.handle_packet(now, &lifted.packet, &lifted.sack);
                 continue;
             }
-            let before = sink.stats().payload;
-            sink.handle_packet(now, &lifted.packet);
-            delivered[(now.0 / SPAN.0) as usize][id] += (sink.stats().payload - before) as f64 * 8.0 / 6.0 / 40e6;
-            if sink.poll_transmit(now, &mut packet, &mut sack) {
+            let before = receiver.stats().payload;
+            receiver.handle_packet(now, &lifted.packet);
+            delivered[(now.0 / SPAN.0) as usize][id] += (receiver.stats().payload - before) as f64 * 8.0 / 6.0 / 40e6;
+            if receiver.poll_transmit(now, &mut packet, &mut sack) {
                 if greedy && id == 0 && packet.congestion.is_present() {
                     packet.congestion.set_reverse_feedback(100_000);
                 }

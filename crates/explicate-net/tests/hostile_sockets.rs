@@ -20,7 +20,7 @@ use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::SHORT;
 use explicate_net::endpoint::hello::Hello;
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, number};
-use explicate_net::endpoint::sending::{Plan, Sending, Standing};
+use explicate_net::endpoint::sending::{Plan, Sending, TransferState};
 use explicate_net::sys::{BATCH, Outgoing};
 
 /// Datagrams of all kinds with some wrong bytes, by a sender that has a cookie.
@@ -57,7 +57,7 @@ fn endless(peer: SocketAddrV4) -> Sending {
     let plan = transfer(1, peer, None);
     // A small window, so that the frames have the processor.
     let hello = Hello { window: Some(4), ..plan.hello };
-    Sending::new(Plan { hello, patience: Time::secs(600), ..plan })
+    Sending::new(Plan { hello, timeout: Time::secs(600), ..plan })
 }
 
 /// Datagrams to this port for which its socket had no room.
@@ -127,12 +127,7 @@ fn survives(count: u64) {
         drop(end_of_work);
         let end = at_work.join().unwrap();
         let flow = &end.sending[&1];
-        assert!(
-            flow.standing == Standing::Open && flow.flow.acked() > 100,
-            "{:?} {}",
-            flow.standing,
-            flow.flow.acked()
-        );
+        assert!(flow.state == TransferState::Open && flow.flow.acked() > 100, "{:?} {}", flow.state, flow.flow.acked());
     });
     let lost = dropped(recv.address.port());
     assert!(lost < count / 2, "the system dropped {lost} before anybody read them");

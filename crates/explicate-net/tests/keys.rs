@@ -164,10 +164,10 @@ fn whoever_guesses_half_of_a_number_neither_feeds_nor_ends_a_flow() {
     turn(&mut end);
     let receivers = end.receivers.as_ref().unwrap();
     assert_eq!(receivers.counters.strays, 9);
-    assert!(receivers.flows.values().all(|f| f.sink.stats().payload == 0) && receivers.ended.is_empty());
+    assert!(receivers.flows.values().all(|f| f.receiver.stats().payload == 0) && receivers.ended.is_empty());
     socket.send(&fin(HIGH)).unwrap();
     turn(&mut end);
-    assert!(end.receivers.as_ref().unwrap().flows.values().all(|f| f.sink.stats().payload == 900));
+    assert!(end.receivers.as_ref().unwrap().flows.values().all(|f| f.receiver.stats().payload == 900));
 }
 
 #[test]

@@ -353,9 +353,9 @@ fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
     runtime.block_on(async {
         let state = State::open(Some(Path::new(&place.state("a")))).unwrap();
         let (identity, key) = (state.identity().unwrap(), state.receiver(address).unwrap().unwrap());
-        let (law, bind) = (socket::laws("cubic", 0.02).unwrap(), "127.0.0.1:0".parse().unwrap());
+        let (controller, bind) = (socket::controller_config("cubic", 0.02).unwrap(), "127.0.0.1:0".parse().unwrap());
         let (endpoint, transport) =
-            socket::open(bind, &identity, law, Rate::mbps(100), Limits::default(), None).unwrap();
+            socket::open(bind, &identity, controller, Rate::mbps(100), Limits::default(), None).unwrap();
         let to = (address.parse().unwrap(), address);
         let connected = Sending::connect((&endpoint, &transport, &identity), to, key, Arc::default()).await;
         let sending = connected.unwrap_or_else(|failure| panic!("{failure:?}"));

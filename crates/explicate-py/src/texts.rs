@@ -3,7 +3,7 @@
 use explicate_build::tables::TABLES;
 use explicate_build::variables::VARIABLES;
 use explicate_core::channel::ChannelInit;
-use explicate_core::flow::data_header_bytes;
+use explicate_core::endpoint::data_header_bytes;
 use explicate_core::params::{Param, Unit};
 use explicate_core::registry::{self, Entry};
 use explicate_core::rng::Rng;

@@ -10,7 +10,7 @@ use crate::model::{Link, RouterSpec, Scenario};
 pub type Ports<'a> = Vec<(&'a Link, &'a RouterSpec)>;
 
 /// The ports with controllers, by node and protocol.
-pub fn speaking_ports(scenario: &Scenario) -> BTreeMap<(usize, &'static str), Ports<'_>> {
+pub fn controller_ports(scenario: &Scenario) -> BTreeMap<(usize, &'static str), Ports<'_>> {
     let mut all: BTreeMap<_, Ports<'_>> = BTreeMap::new();
     for link in &scenario.links {
         for spec in scenario.port(link).controllers() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use explicate_core::registry;
 use explicate_core::units::Time;
 
-use crate::agents::{differing, speaking_ports};
+use crate::agents::{controller_ports, differing};
 use crate::classes::Class;
 use crate::document::Place;
 use crate::ends::Crossing;
@@ -215,7 +215,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
 /// Ports of one router that set different parameters of its agent: the first port is used. A port without settings
 /// sets none.
 fn agents(ctx: &Context<'_>, scenario: &Scenario) {
-    for ((node, protocol), ports) in speaking_ports(scenario) {
+    for ((node, protocol), ports) in controller_ports(scenario) {
         if let Some((param, first, link)) = differing(&ports) {
             let (node, first, link) = (&scenario.nodes[node], &first.name, &link.name);
             return ctx.warn(format!(

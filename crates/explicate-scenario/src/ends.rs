@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use explicate_core::flow::header_bytes;
+use explicate_core::endpoint::header_bytes;
 use explicate_core::units::Time;
 
 use crate::document::Place;

@@ -1,6 +1,6 @@
 //! `[[flows]]` as written: protocol, start and stop, traffic, and path of each group.
 
-use explicate_core::flow::{self, data_header_bytes};
+use explicate_core::endpoint::{self, data_header_bytes};
 use explicate_core::params::{Param, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery;
@@ -122,7 +122,7 @@ impl Group {
     pub(crate) fn declared(resolved: &Resolved) -> Vec<&'static Param> {
         let law = resolved.protocol.params().iter().chain(resolved.recovery.params());
         let mut all: Vec<&'static Param> = Vec::new();
-        for param in law.chain(recovery::COMMON).chain(flow::PARAMS) {
+        for param in law.chain(recovery::COMMON).chain(endpoint::PARAMS) {
             if !all.iter().any(|p| p.name == param.name) {
                 all.push(param);
             }

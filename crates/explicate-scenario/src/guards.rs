@@ -2,13 +2,13 @@
 //! their protocol.
 
 use explicate_core::api::AnyProtocol;
-use explicate_core::flow::{PARAMS, set_guarded};
+use explicate_core::endpoint::{PARAMS, set_guarded};
 use explicate_core::registry;
 
 use crate::model::{FlowGroup, Link, Scenario};
 use crate::routing::Routes;
 
-/// `guard = "auto"` of `core::flow::PARAMS`.
+/// `guard = "auto"` of `core::endpoint::PARAMS`.
 const AUTO: f64 = 0.0;
 
 /// Replaces `auto` by `on` for all flows of a group if it applies to one of them.

@@ -55,8 +55,8 @@ pub(crate) fn check(
             let way = || data.iter().chain(&acks).map(|l| *l as usize);
             let random = random || way().any(|l| chance[l]);
             let rtt = way().map(|l| scenario.links[l].delay).fold(Time::ZERO, |sum, delay| sum + delay);
-            let clouds_are_told = group.resolved.protocol.bears_plain_routers()
-                && data.iter().any(|l| tells(scenario.port(&scenario.links[*l as usize]), group));
+            let clouds_are_controlled = group.resolved.protocol.bears_plain_routers()
+                && data.iter().any(|l| controls(scenario.port(&scenario.links[*l as usize]), group));
             for link in data.iter().map(|l| *l as usize).filter(|l| full[*l]) {
                 if !to_drop_tail(&scenario.links[link], group) {
                     continue;
@@ -64,7 +64,7 @@ pub(crate) fn check(
                 let port = ports.entry(link).or_default();
                 port.random |= random;
                 // With explicit rates, losses are rare.
-                if !tells(&scenario.links[link], group) && !clouds_are_told {
+                if !controls(&scenario.links[link], group) && !clouds_are_controlled {
                     let (flows, groups) = port.flows.entry(rtt).or_default();
                     *flows += count;
                     if groups.last() != Some(&group.name.as_str()) {
@@ -96,7 +96,7 @@ fn to_drop_tail(port: &Link, group: &FlowGroup) -> bool {
 }
 
 /// Whether the port has a controller that sets the rate of a group.
-fn tells(port: &Link, group: &FlowGroup) -> bool {
+fn controls(port: &Link, group: &FlowGroup) -> bool {
     let protocol = group.resolved.protocol;
     let routers = port.routers_of(port.class_of(protocol.congestion_header()));
     registry::controller(protocol).is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()))

@@ -1,6 +1,6 @@
 //! The JSON Schema (2020-12) of scenario files, made from the declared keys and the registry.
 
-use explicate_core::flow;
+use explicate_core::endpoint;
 use explicate_core::medium::AnyMediumKind;
 use explicate_core::params::{Param, Unit};
 use explicate_core::presets::PRESETS;
@@ -216,7 +216,7 @@ fn flow_params() -> Value {
     let laws = protocols().flat_map(|p| p.params());
     let repairs = RECOVERIES.iter().flat_map(|r| r.params());
     let mut all: Map<String, Value> = Map::new();
-    for p in laws.chain(repairs).chain(COMMON).chain(flow::PARAMS) {
+    for p in laws.chain(repairs).chain(COMMON).chain(endpoint::PARAMS) {
         let value = param(p);
         let merged = match all.remove(p.name) {
             None => value,

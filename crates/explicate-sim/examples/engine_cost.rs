@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cpu = started.elapsed().as_secs_f64();
     let (hops, events) = (engine.hops() - hops, engine.events() - events);
     engine.run_until(scenario.duration);
-    engine.settle_all();
+    engine.catch_up_all();
     let after = resident_bytes().saturating_sub(before);
     engine.audit()?;
     let (flows, links) = (engine.ends.len(), engine.links.len());

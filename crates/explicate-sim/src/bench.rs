@@ -104,7 +104,7 @@ impl Case {
         let started = ThreadTime::now();
         engine.run_until(Time::from_secs_f64(seconds));
         let cpu_seconds = started.elapsed().as_secs_f64();
-        engine.settle_all();
+        engine.catch_up_all();
         let grown = resident_bytes().saturating_sub(resident);
         engine.audit()?;
         Ok(Cost {

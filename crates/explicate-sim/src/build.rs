@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_build::flows;
+use explicate_build::paths::{FlowPaths, crossing, flow_paths};
 use explicate_build::ports::port;
-use explicate_build::ways::{Ways, crossing, ways};
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
-use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::endpoint::{FlowInit, PARAMS};
 use explicate_core::medium::dcf::{Layout, Medium, Over, rate_index};
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
-use explicate_scenario::agents::{agent_values, speaking_ports};
+use explicate_scenario::agents::{agent_values, controller_ports};
 use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
@@ -27,11 +27,12 @@ use crate::error::RunError;
 /// The ends of a flow are not connected; a checked scenario has no such flow.
 pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, RunError> {
     let mut engine = Engine::new(seed, scenario.duration, fuse);
-    let of_phases: Vec<Vec<Ways>> = scenario.routes().map(|routes| ways(scenario, routes)).collect::<Result<_, _>>()?;
-    let ways = &of_phases[0];
+    let of_phases: Vec<Vec<FlowPaths>> =
+        scenario.routes().map(|routes| flow_paths(scenario, routes)).collect::<Result<_, _>>()?;
+    let paths = &of_phases[0];
     let crossing = crossing(scenario, &of_phases);
     let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
-    engine.reserve(scenario.links.len(), flows, of_phases.iter().flatten().map(Ways::places).sum());
+    engine.reserve(scenario.links.len(), flows, of_phases.iter().flatten().map(FlowPaths::places).sum());
     let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
     for (number, (link, &crossing)) in scenario.links.iter().zip(&crossing).enumerate() {
         let line = link.shares_with.map(|twin| {
@@ -52,8 +53,8 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, RunEr
     for index in 0..scenario.media.len() {
         add_medium(&mut engine, scenario, index, &crossing, seed);
     }
-    for (index, ways) in ways.iter().enumerate() {
-        add_group(&mut engine, ways, scenario, index, seed)?;
+    for (index, paths) in paths.iter().enumerate() {
+        add_group(&mut engine, paths, scenario, index, seed)?;
     }
     let agents = add_agents(&mut engine, scenario, seed);
     let routes = agents.then(|| scenario.routes()).into_iter().flatten();
@@ -81,7 +82,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     if wanted.is_empty() {
         return false;
     }
-    let ports = speaking_ports(scenario);
+    let ports = controller_ports(scenario);
     let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
     let mut first: Option<(&str, Values)> = None;
     for (number, link) in scenario.links.iter().enumerate() {
@@ -98,9 +99,9 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     let mut receivers = BTreeSet::new();
     let mut destinations = Vec::new();
     for id in 0..engine.ends.len() {
-        let (group, way) = (&scenario.flows[engine.group_of(id)], engine.ends[id].number as usize);
+        let (group, path) = (&scenario.flows[engine.group_of(id)], engine.ends[id].number as usize);
         let protocol = group.resolved.protocol;
-        let (from, to) = group.ends[way % group.ends.len()];
+        let (from, to) = group.ends[path % group.ends.len()];
         destinations.push(to as u32);
         let values = first.as_ref().filter(|(name, _)| *name == protocol.name()).map_or(&none, |(_, values)| values);
         for node in [from, to] {
@@ -141,15 +142,21 @@ fn finder(scenario: &Scenario, mut routes: Routes) -> RouteFinder {
 }
 
 /// The change of routes at the start of phase `k`.
-fn add_reroute(engine: &mut Engine, scenario: &Scenario, k: usize, ways: &[Vec<Ways>], finder: Option<RouteFinder>) {
-    let way = |phase: usize, (group, i): (u32, u32)| {
-        let ways = &ways[phase][group as usize];
-        ways.get(i as usize % ways.len())
+fn add_reroute(
+    engine: &mut Engine,
+    scenario: &Scenario,
+    k: usize,
+    paths: &[Vec<FlowPaths>],
+    finder: Option<RouteFinder>,
+) {
+    let path = |phase: usize, (group, i): (u32, u32)| {
+        let paths = &paths[phase][group as usize];
+        paths.get(i as usize % paths.len())
     };
     let moved = |id: usize| {
         let group = (engine.group_of(id) as u32, engine.ends[id].number);
-        let (there, back) = way(k, group);
-        ((there, back) != way(k - 1, group)).then_some(NewRoute { flow: id as u32, forward: there, back })
+        let (there, back) = path(k, group);
+        ((there, back) != path(k - 1, group)).then_some(NewRoute { flow: id as u32, forward: there, back })
     };
     let flows: Vec<_> = (0..engine.ends.len()).filter_map(moved).collect();
     engine.reroute(scenario.reroutes[k - 1].at, &flows, finder);
@@ -174,7 +181,7 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     };
     let interface = |(station, crossing): (&Station, u64)| {
         let mut port = port(&station.interface, 0, seed, crossing, None);
-        port.pulled();
+        port.make_interface();
         port
     };
     let ports = medium.stations.iter().zip(crosses).map(interface).collect();
@@ -182,15 +189,21 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     engine.add_medium(Medium::new(&layout, ports, &over, seed), &links);
 }
 
-fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), RunError> {
+fn add_group(
+    engine: &mut Engine,
+    paths: &FlowPaths,
+    scenario: &Scenario,
+    index: usize,
+    seed: u64,
+) -> Result<(), RunError> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback).map_err(RunError::Fallback)?;
     let routes: Vec<RoutePair> =
-        (0..ways.len()).map(|i| ways.get(i)).map(|(there, back)| engine.add_routes(there, back)).collect();
+        (0..paths.len()).map(|i| paths.get(i)).map(|(there, back)| engine.add_routes(there, back)).collect();
     for (i, start) in flows::starts(group, seed, scenario.duration) {
         let name = format!("{}.{i}", group.name);
-        let way = i as usize % ways.len();
-        let interface = ways.get(way).0.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
+        let path = i as usize % paths.len();
+        let interface = paths.get(path).0.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,
             protocol: group.resolved.protocol,
@@ -201,11 +214,11 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        let most = scenario.processing(group, ways.get(way).0);
+        let most = scenario.processing(group, paths.get(path).0);
         let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
         engine.add_flow(
             &init,
-            routes[way],
+            routes[path],
             flows::source(group, &name, seed, &init, own, start, 0),
             Processing::new(most, seed, &format!("{name}/processing")),
             start,

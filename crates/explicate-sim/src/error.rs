@@ -1,6 +1,6 @@
 //! Why a run has no results.
 
-use explicate_build::ways::NoPath;
+use explicate_build::paths::NoPath;
 use explicate_scenario::problem::Problems;
 use thiserror::Error;
 

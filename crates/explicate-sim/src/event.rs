@@ -22,7 +22,7 @@ pub(crate) enum Timer {
     /// The agent of a node.
     Agent(u32),
     /// A flow's receiving end.
-    Sink(u32),
+    Receiver(u32),
     /// A wireless medium.
     Medium(u32),
     /// A change of routes.
@@ -66,7 +66,7 @@ impl Event {
             Timer::Source(flow) => 0x9000_0000 | flow,
             Timer::Port(link) => 0xa000_0000 | link,
             Timer::Agent(node) => 0xb000_0000 | node,
-            Timer::Sink(flow) => 0xc000_0000 | flow,
+            Timer::Receiver(flow) => 0xc000_0000 | flow,
             Timer::Medium(medium) => 0xd000_0000 | medium,
             Timer::Reroute(change) => 0xe000_0000 | change,
             Timer::Waiting => Event::WAITING,
@@ -100,7 +100,7 @@ impl Event {
             0x9000_0000 => Timer::Source(owner),
             0xa000_0000 => Timer::Port(owner),
             0xb000_0000 => Timer::Agent(owner),
-            0xc000_0000 => Timer::Sink(owner),
+            0xc000_0000 => Timer::Receiver(owner),
             0xd000_0000 => Timer::Medium(owner),
             0xe000_0000 => Timer::Reroute(owner),
             _ => Timer::Held { flow: owner & !Event::AGAIN, again: owner & Event::AGAIN != 0 },
@@ -193,7 +193,7 @@ mod tests {
             Timer::Source(LAST),
             Timer::Port(LAST),
             Timer::Agent(LAST),
-            Timer::Sink(LAST),
+            Timer::Receiver(LAST),
             Timer::Medium(LAST),
             Timer::Reroute(LAST),
             Timer::Waiting,

@@ -69,7 +69,7 @@ struct Mover {
     packets: Vec<Packet>,
     links: Vec<Link>,
     /// The links of each flow, in order.
-    ways: Vec<[u32; WAY]>,
+    paths: Vec<[u32; WAY]>,
     stops: [bool; WAY],
     heads: Box<[u32; BUCKETS]>,
     occupied: Box<[u64; BUCKETS / 64]>,
@@ -100,7 +100,7 @@ impl Floor {
         let access = link(4 * self.mbps, 5_000_000);
         let mut links = vec![link(self.mbps, 30_000_000); 2];
         links.extend(std::iter::repeat_n(access, 4 * self.flows as usize));
-        let ways = (0..self.flows).map(|f| [2 + 4 * f, 0, 3 + 4 * f, 4 + 4 * f, 1, 5 + 4 * f]).collect();
+        let paths = (0..self.flows).map(|f| [2 + 4 * f, 0, 3 + 4 * f, 4 + 4 * f, 1, 5 + 4 * f]).collect();
         // One and a half bandwidth-delay products in flight: the middle is busy, and half a product waits.
         let window = (RTT * 3 / 2 / links[0].wire[0]).div_ceil(self.flows as u64);
         let gap = links[0].wire[0] / if self.every_hop { WAY as u64 } else { 2 };
@@ -109,7 +109,7 @@ impl Floor {
         let mut mover = Mover {
             packets: Vec::new(),
             links,
-            ways,
+            paths,
             stops: if self.every_hop { [true; WAY] } else { MERGES },
             heads: vec![NIL; BUCKETS].try_into().expect("as many"),
             occupied: vec![0; BUCKETS / 64].try_into().expect("as many"),
@@ -141,10 +141,10 @@ impl Mover {
     #[inline(always)]
     fn carry(&mut self, slot: u32) {
         let packet = &mut self.packets[slot as usize];
-        let way = &self.ways[packet.flow as usize];
+        let path = &self.paths[packet.flow as usize];
         let (mut at, mut time) = (packet.at as usize, packet.time);
         loop {
-            let link = &mut self.links[way[at] as usize];
+            let link = &mut self.links[path[at] as usize];
             let leaves = link.busy_until.max(time) + link.wire[(at >= WAY / 2) as usize];
             link.busy_until = leaves;
             time = leaves + link.delay;

@@ -1,6 +1,6 @@
 //! Samples over time, as requested by `[sampling]`, in long form.
 
-use explicate_core::flow::FlowStats;
+use explicate_core::endpoint::SenderStats;
 use explicate_core::units::Time;
 use explicate_scenario::model::Sampling;
 
@@ -63,7 +63,7 @@ struct Counted {
 struct Before {
     bytes: u64,
     payload: u64,
-    flow: FlowStats,
+    flow: SenderStats,
 }
 
 impl Sampler {
@@ -108,7 +108,7 @@ impl Sampler {
         let seconds = self.every.as_secs_f64();
         for (index, before) in &mut self.links {
             let object = Object::Link(*index);
-            engine.settle(*index as usize);
+            engine.catch_up(*index as usize);
             let over = engine.over(*index as usize);
             let samples = &mut self.samples;
             if self.queue || self.router {
@@ -173,7 +173,7 @@ impl Sampler {
             }
             let object = Object::Flow(index as u32);
             let mut put = |variable, value| self.samples.push(Sample { at, object, variable, value });
-            let (flow, sink) = ends.stats();
+            let (flow, receiver) = ends.stats();
             if self.flow {
                 ends.flow.probe(&mut put);
             } else if self.cwnd {
@@ -184,12 +184,12 @@ impl Sampler {
                 put("rtt_ms", (flow.rtt_sum - before.flow.rtt_sum) as f64 / samples as f64 * 1e-6);
             }
             if self.throughput {
-                put("throughput_bps", 8.0 * (sink.bytes - before.bytes) as f64 / seconds);
+                put("throughput_bps", 8.0 * (receiver.bytes - before.bytes) as f64 / seconds);
             }
             if self.goodput {
-                put("goodput_bps", 8.0 * (sink.payload - before.payload) as f64 / seconds);
+                put("goodput_bps", 8.0 * (receiver.payload - before.payload) as f64 / seconds);
             }
-            *before = Before { bytes: sink.bytes, payload: sink.payload, flow };
+            *before = Before { bytes: receiver.bytes, payload: receiver.payload, flow };
         }
     }
 }

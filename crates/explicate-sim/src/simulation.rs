@@ -4,8 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use explicate_core::flow::FlowStats;
-use explicate_core::sink::SinkStats;
+use explicate_core::endpoint::{ReceiverStats, SenderStats};
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
@@ -62,7 +61,7 @@ pub struct Run {
     /// The network at the end.
     pub engine: Engine,
     /// Counters of both ends of each flow when the measured span began.
-    pub baseline: Vec<(FlowStats, SinkStats)>,
+    pub baseline: Vec<(SenderStats, ReceiverStats)>,
     /// Samples in order of time.
     pub samples: Vec<Sample>,
     /// The packet trace.
@@ -79,7 +78,7 @@ pub struct Stepper {
     seed: u64,
     engine: Engine,
     sampler: Option<Sampler>,
-    baseline: Vec<(FlowStats, SinkStats)>,
+    baseline: Vec<(SenderStats, ReceiverStats)>,
     measuring: bool,
     warmup: Time,
     end: Time,
@@ -132,7 +131,7 @@ impl Stepper {
     /// As `run_until`, for a driver that then reads packets and queues: every port has caught up.
     pub fn advance_observed(&mut self, until: Time) {
         self.run_to(until, until);
-        self.engine.settle_all();
+        self.engine.catch_up_all();
     }
 
     fn run_to(&mut self, until: Time, observed: Time) {
@@ -144,7 +143,7 @@ impl Stepper {
             let stop = next_observation.min(until);
             self.engine.run_unobserved(stop, next_observation);
             if stop == self.warmup && !self.measuring {
-                self.engine.settle_all();
+                self.engine.catch_up_all();
                 self.baseline = self.engine.ends.iter().map(|e| e.stats()).collect();
                 self.engine.start_measuring();
                 self.measuring = true;
@@ -166,7 +165,7 @@ impl Stepper {
     /// # Errors
     /// Packets were not conserved, which is a defect of the simulator.
     pub fn finish(mut self, wall_s: f64) -> Result<Run, RunError> {
-        self.engine.settle_all();
+        self.engine.catch_up_all();
         self.engine.audit()?;
         let log = self.engine.followed();
         let Stepper { seed, engine, baseline, .. } = self;

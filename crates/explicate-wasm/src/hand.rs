@@ -34,13 +34,13 @@ pub(crate) fn take_over(link: &mut Link, steps: &Steps) -> Result<(), String> {
         .collect();
     spec.values.steps = Some(Arc::from(carried));
     // Protocols live as long as the program: a page makes one per run, of a few bytes.
-    spec.protocol = Box::leak(Box::new(Hand { law: spec.protocol }));
+    spec.protocol = Box::leak(Box::new(Hand { protocol: spec.protocol }));
     Ok(())
 }
 
 /// A protocol with such a router.
 struct Hand {
-    law: &'static AnyProtocol,
+    protocol: &'static AnyProtocol,
 }
 
 impl Protocol for Hand {
@@ -48,10 +48,10 @@ impl Protocol for Hand {
     const EXPLICIT: bool = true;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        self.law.sender(init)
+        self.protocol.sender(init)
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        let inner = self.law.router(init)?;
+        let inner = self.protocol.router(init)?;
         let share = Lookup::new(init.values);
         Some(Box::new(HandRouter { inner, share, set: LEAST, bytes: 0.0, theirs: 0.0, mine: 0.0, shown: [0.0; 2] }))
     }
@@ -81,8 +81,8 @@ impl Router for HandRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.inner.on_arrival(now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        self.inner.speaks_to(packet)
+    fn writes_into(&self, packet: &Packet) -> bool {
+        self.inner.writes_into(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         let asked = packet.congestion.delta_throughput();

@@ -180,7 +180,7 @@ impl Session {
             let Some(made) = engine.links.get(link as usize) else { continue };
             let (bytes, packets) = engine.queue_of(link as usize).backlog();
             let stats = &made.port.stats;
-            let gone = stats.total().gone();
+            let gone = stats.total().lost_or_dropped();
             all.extend([packets as f64, bytes as f64, gone as f64, stats.delivered as f64, stats.bytes as f64]);
         }
         all

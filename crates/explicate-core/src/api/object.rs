@@ -12,8 +12,8 @@ use crate::api::{
     Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Writes,
 };
 use crate::params::{Info, Param, Values};
-use crate::passage::{DropCause, Passages, Passed};
 use crate::rng::Rng;
+use crate::transit::{DropCause, Passed, Transits};
 use crate::units::Time;
 use crate::wire::{Congestion, Packet};
 
@@ -68,7 +68,7 @@ pub trait ProtocolObject: Sync {
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
     fn receiver(&self) -> Option<Box<AnyReceiver>>;
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>>;
-    fn answers(&self, packet: &Packet) -> bool;
+    fn matches(&self, packet: &Packet) -> bool;
     fn describe(&self, _packet: &Packet, _out: &mut dyn fmt::Write) -> fmt::Result {
         Ok(())
     }
@@ -110,8 +110,8 @@ impl<P: Protocol> ProtocolObject for P {
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Protocol::router(self, init)
     }
-    fn answers(&self, packet: &Packet) -> bool {
-        Protocol::answers(self, packet)
+    fn matches(&self, packet: &Packet) -> bool {
+        Protocol::matches(self, packet)
     }
     fn describe(&self, packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
         P::DESCRIBE(packet, out)
@@ -123,7 +123,7 @@ impl<P: Protocol> ProtocolObject for P {
 
 /// Which controller sets the window of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Law {
+pub enum ActiveController {
     /// The controller of its protocol.
     Own,
     /// The controller of its protocol, limited to TCP's window: the path is congested where no router answers.
@@ -177,8 +177,8 @@ pub trait SenderObject: Send {
     fn next_timer(&self) -> Time;
     fn resume(&mut self, now: Time, window: f64, srtt: Time);
     /// Which controller sets the window.
-    fn law(&self) -> Law {
-        Law::Own
+    fn active_controller(&self) -> ActiveController {
+        ActiveController::Own
     }
     fn probe(&self, put: Probe<'_>);
 }
@@ -248,7 +248,7 @@ impl<R: Receiver> ReceiverObject for R {
 pub trait RouterObject: Send {
     fn order_independent(&self) -> bool;
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    fn speaks_to(&self, packet: &Packet) -> bool;
+    fn writes_into(&self, packet: &Packet) -> bool;
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     fn on_least_backlog(&mut self, bytes: u64);
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView);
@@ -262,24 +262,24 @@ pub trait RouterObject: Send {
         self.on_departure(left, packet, &unknown);
     }
     /// [`Router::on_arrival`], then [`RouterObject::on_departure_ahead`].
-    fn on_passage_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+    fn on_transit_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
         self.on_arrival(came, packet, port);
         self.on_departure_ahead(left, packet, port);
     }
     /// Arrival at an idle port and departure from it, with no other event between them.
     #[inline(always)]
-    fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+    fn on_transit(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
         let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
         self.on_arrival(came, packet, &idle);
         self.on_departure(left, packet, &PortView { busy: true, ..idle });
     }
-    /// [`RouterObject::on_passage`] for consecutive packets; returns their number and their bytes.
-    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> Passed {
+    /// [`RouterObject::on_transit`] for consecutive packets; returns their number and their bytes.
+    fn on_transits(&mut self, mut transits: Transits<'_>, port: &PortView) -> Passed {
         let mut passed = Passed::default();
-        while let Some((came, left, packet)) = passages.next() {
+        while let Some((came, left, packet)) = transits.next() {
             passed.packets += 1;
             passed.bytes += packet.ip_len as u64;
-            self.on_passage(came, left, packet, port);
+            self.on_transit(came, left, packet, port);
         }
         passed
     }
@@ -293,8 +293,8 @@ impl<R: Router> RouterObject for R {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         Router::on_arrival(self, now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        Router::speaks_to(self, packet)
+    fn writes_into(&self, packet: &Packet) -> bool {
+        Router::writes_into(self, packet)
     }
     #[inline(always)]
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {

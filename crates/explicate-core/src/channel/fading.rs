@@ -35,7 +35,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::bit_chain::{Chain, Walk};
-use super::reed_solomon::{Block, Code, Law, blocks, independent_loss, wire_bytes};
+use super::reed_solomon::{Block, Code, BlockTransitions, blocks, independent_loss, wire_bytes};
 use super::symbol_error::symbol_error;
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Coding};
@@ -195,7 +195,7 @@ impl ChannelKind for Fading {
         if radio.symbol_bits == 8 {
             put("lost_bytes", packet.ip_len as f64 * (1.0 - correct));
         }
-        put("packet_loss", Law::new(chain, radio.steps, &blocks).loss(pi));
+        put("packet_loss", BlockTransitions::new(chain, radio.steps, &blocks).loss(pi));
         let kept = blocks.iter().map(|b| 1.0 - independent_loss(*b, correct));
         put("packet_loss_independent", 1.0 - kept.product::<f64>());
         put("wire_bytes", wire_bytes(&blocks, radio.symbol_bits) as f64);
@@ -217,9 +217,9 @@ impl ChannelKind for Fading {
             losses.add(lost as u32);
             bytes.add(wrong);
         }
-        losses.tell("packet_loss", "packet_loss_error", put);
+        losses.report("packet_loss", "packet_loss_error", put);
         if radio.symbol_bits == 8 {
-            bytes.tell("lost_bytes", "lost_bytes_error", put);
+            bytes.report("lost_bytes", "lost_bytes_error", put);
         }
     }
 }
@@ -293,7 +293,7 @@ impl Fades {
     #[cold]
     fn learn(&mut self, packet: &Packet) -> usize {
         let blocks = self.radio.blocks(packet.ip_len as u32, packet.is_ack());
-        let Law { received, lost } = Law::new(&self.radio.chain, self.radio.steps, &blocks);
+        let BlockTransitions { received, lost } = BlockTransitions::new(&self.radio.chain, self.radio.steps, &blocks);
         let row = |s: usize| [received[s][0], received[s][0] + received[s][1], 1.0 - lost[s][1]];
         let (good, bad) = (row(0), row(1));
         let any = [0, 1, 2].map(|i| self.pi[0] * good[i] + self.pi[1] * bad[i]);
@@ -351,7 +351,7 @@ impl Tally {
         let x = count as f64;
         (self.trials, self.sum, self.squares) = (self.trials + 1.0, self.sum + x, self.squares + x * x);
     }
-    fn tell(&self, mean: &'static str, error: &'static str, put: Probe<'_>) {
+    fn report(&self, mean: &'static str, error: &'static str, put: Probe<'_>) {
         let x = self.sum / self.trials;
         put(mean, x);
         put(error, libm::sqrt((self.squares / self.trials - x * x).max(0.0) / self.trials));

@@ -51,18 +51,18 @@ impl ChannelKind for Jitter {
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let params = Params::of(init.values);
-        let law = match params.distribution {
-            Distribution::Uniform => Law::Uniform,
-            Distribution::Normal => Law::Normal(params.spread),
-            Distribution::Exponential => Law::Exponential,
-            Distribution::Pareto => Law::Pareto(params.shape),
+        let sampler = match params.distribution {
+            Distribution::Uniform => Sampler::Uniform,
+            Distribution::Normal => Sampler::Normal(params.spread),
+            Distribution::Exponential => Sampler::Exponential,
+            Distribution::Pareto => Sampler::Pareto(params.shape),
         };
-        let channel = Later { mean: params.mean, law, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
+        let channel = Later { mean: params.mean, sampler, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
         disturbing(params.selection, channel)
     }
 }
 
-enum Law {
+enum Sampler {
     Uniform,
     Normal(f64),
     Exponential,
@@ -71,7 +71,7 @@ enum Law {
 
 struct Later {
     mean: f64,
-    law: Law,
+    sampler: Sampler,
     keep_order: bool,
     /// Arrival of the previous packet.
     last: Time,
@@ -81,11 +81,11 @@ struct Later {
 impl Disturbance for Later {
     fn disturb(&mut self, at: Time, _packet: &Packet) -> Disturbed {
         let rng = &mut self.rng;
-        let seconds = match self.law {
-            Law::Uniform => 2.0 * self.mean * rng.uniform(),
-            Law::Normal(spread) => rng.bounded_normal(self.mean, spread),
-            Law::Exponential => rng.exponential(self.mean),
-            Law::Pareto(shape) => rng.pareto(self.mean, shape),
+        let seconds = match self.sampler {
+            Sampler::Uniform => 2.0 * self.mean * rng.uniform(),
+            Sampler::Normal(spread) => rng.bounded_normal(self.mean, spread),
+            Sampler::Exponential => rng.exponential(self.mean),
+            Sampler::Pareto(shape) => rng.pareto(self.mean, shape),
         };
         let mut late = Time::from_secs_f64(seconds);
         if self.keep_order {
@@ -103,10 +103,10 @@ mod tests {
 
     #[test]
     fn means_and_order() {
-        for law in 0..4 {
+        for distribution in 0..4 {
             for keep_order in [0.0, 1.0] {
                 let mut values = Values::default();
-                for (param, value) in [(0, 0.002), (1, law as f64), (4, keep_order)] {
+                for (param, value) in [(0, 0.002), (1, distribution as f64), (4, keep_order)] {
                     values.set(&Params::PARAMS[param], value);
                 }
                 let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
@@ -122,9 +122,9 @@ mod tests {
                 }
                 let mean = sum / n as f64;
                 if keep_order == 1.0 {
-                    assert!(overtaken == 0 && mean >= 0.002, "law {law}: {mean}");
+                    assert!(overtaken == 0 && mean >= 0.002, "distribution {distribution}: {mean}");
                 } else {
-                    assert!((mean - 0.002).abs() < 5e-5, "law {law}: {mean}");
+                    assert!((mean - 0.002).abs() < 5e-5, "distribution {distribution}: {mean}");
                 }
             }
         }

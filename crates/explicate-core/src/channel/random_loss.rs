@@ -86,15 +86,15 @@ impl ChannelKind for RandomLoss {
         let params = Params::of(init.values);
         let p = params.rate;
         let mut rng = init.rng;
-        let law = match params.distribution {
+        let sampler = match params.distribution {
             Distribution::Uniform => return limited(&params, Uniform::new(p, params.correlation, rng)),
-            Distribution::Normal => Law::Normal(params.spread),
-            Distribution::Pareto => Law::Pareto(params.shape),
+            Distribution::Normal => Sampler::Normal(params.spread),
+            Distribution::Pareto => Sampler::Pareto(params.shape),
         };
         // The first loss comes within a mean run of the start.
         let mean = (1.0 - p) / p;
         let left = (1.0 - rng.uniform()) * (1.0 + mean);
-        limited(&params, Spaced { mean, law, left, rng })
+        limited(&params, Spaced { mean, sampler, left, rng })
     }
 }
 
@@ -162,7 +162,7 @@ impl Channel for Uniform {
     }
 }
 
-enum Law {
+enum Sampler {
     Normal(f64),
     Pareto(f64),
 }
@@ -171,7 +171,7 @@ enum Law {
 struct Spaced {
     /// Mean run, packets; infinite if none is lost.
     mean: f64,
-    law: Law,
+    sampler: Sampler,
     /// Distance from the next packet to the next loss.
     left: f64,
     rng: Rng,
@@ -184,9 +184,9 @@ impl Channel for Spaced {
             return false;
         }
         // Two losses are at least a packet apart, so each affects another packet, and the rate is 1 / (1 + mean).
-        self.left += match self.law {
-            Law::Pareto(shape) => self.rng.pareto(self.mean, shape),
-            Law::Normal(spread) => self.rng.bounded_normal(self.mean, spread),
+        self.left += match self.sampler {
+            Sampler::Pareto(shape) => self.rng.pareto(self.mean, shape),
+            Sampler::Normal(spread) => self.rng.bounded_normal(self.mean, spread),
         };
         true
     }
@@ -226,17 +226,17 @@ mod tests {
 
     #[test]
     fn the_rate_comes_out_whatever_the_law() {
-        let laws: [&[(&str, f64)]; 5] = [
+        let distributions: [&[(&str, f64)]; 5] = [
             &[("distribution", 0.0)],
             &[("correlation", 0.5)],
             &[("distribution", 1.0)],
             &[("distribution", 1.0), ("spread", 1.0)],
             &[("distribution", 2.0)],
         ];
-        for law in laws {
+        for distribution in distributions {
             for (p, slack) in [(0.0, 0.0), (0.01, 0.0007), (0.3, 0.004), (1.0, 0.0)] {
-                let lost = rate(&losses(&[law, &[("rate", p)]].concat(), 200_000));
-                assert!((lost - p).abs() <= slack, "{law:?} {p}: {lost}");
+                let lost = rate(&losses(&[distribution, &[("rate", p)]].concat(), 200_000));
+                assert!((lost - p).abs() <= slack, "{distribution:?} {p}: {lost}");
             }
         }
     }

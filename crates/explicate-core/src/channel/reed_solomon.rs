@@ -19,9 +19,9 @@
 //!    symbols, which gives nearly 1 on a good channel. Read: the sum over i wrong symbols from t_C + 1 to b of C(b,
 //!    i) (1 - phi)^i phi^(b-i).
 //! 2. Equation 6 assumes independent symbols, although the text has their correlation "captured in phi(s, s)", which
-//!    only contains the correlation within a symbol. [`Law`] is exact: it counts wrong symbols along the chain. At
-//!    1e-2 and above they agree within a fifth; where losses are rare, bad states decide, and equation 6 is too small
-//!    by orders of magnitude.
+//!    only contains the correlation within a symbol. [`BlockTransitions`] is exact: it counts wrong symbols along the
+//!    chain. At 1e-2 and above they agree within a fifth; where losses are rare, bad states decide, and equation 6 is
+//!    too small by orders of magnitude.
 //! 3. One block of one-byte symbols per 1040-byte packet does not exist (b would be 1156): hence `rs255`.
 //! 4. Blocks follow one another; they are not interleaved.
 
@@ -87,33 +87,33 @@ fn sum(a: &Matrix, b: &Matrix) -> Matrix {
 
 /// Outcome of a packet, by the state before it: probabilities of being received and of being lost, by the state after
 /// it.
-pub struct Law {
+pub struct BlockTransitions {
     /// By first and last state.
     pub received: Matrix,
     /// By first and last state.
     pub lost: Matrix,
 }
 
-impl Law {
+impl BlockTransitions {
     /// Of a packet with these blocks, whose symbols are `steps` steps of the chain each.
-    pub fn new(chain: &Chain, steps: u64, blocks: &[Block]) -> Law {
-        let mut law = Law { received: [[1.0, 0.0], [0.0, 1.0]], lost: [[0.0; 2]; 2] };
-        let mut known: Option<(Block, Law, Matrix)> = None;
+    pub fn new(chain: &Chain, steps: u64, blocks: &[Block]) -> BlockTransitions {
+        let mut transitions = BlockTransitions { received: [[1.0, 0.0], [0.0, 1.0]], lost: [[0.0; 2]; 2] };
+        let mut known: Option<(Block, BlockTransitions, Matrix)> = None;
         for block in blocks {
             if known.as_ref().is_none_or(|(same, ..)| same != block) {
                 let whole = power(chain.moves(), steps * block.symbols as u64);
-                known = Some((*block, Law::of_block(chain, steps, *block), whole));
+                known = Some((*block, BlockTransitions::of_block(chain, steps, *block), whole));
             }
             let Some((_, next, whole)) = &known else { continue };
             // Losses are summed, and no number is subtracted from another, so rare losses keep their digits.
-            law.lost = sum(&product(&law.lost, whole), &product(&law.received, &next.lost));
-            law.received = product(&law.received, &next.received);
+            transitions.lost = sum(&product(&transitions.lost, whole), &product(&transitions.received, &next.lost));
+            transitions.received = product(&transitions.received, &next.received);
         }
-        law
+        transitions
     }
     /// Of one block: `v_j <- v_j A + v_(j-1) E` over its symbols, where `v_j` has j wrong ones so far, A is a correct symbol and E a
     /// wrong one; more than t wrong ones are all one.
-    fn of_block(chain: &Chain, steps: u64, block: Block) -> Law {
+    fn of_block(chain: &Chain, steps: u64, block: Block) -> BlockTransitions {
         let (correct, any) = (power(chain.correct(), steps), power(chain.moves(), steps));
         let wrong = [0, 1].map(|i| [0, 1].map(|j| any[i][j] - correct[i][j]));
         let step = |v: &[f64; 2], m: &Matrix| [v[0] * m[0][0] + v[1] * m[1][0], v[0] * m[0][1] + v[1] * m[1][1]];
@@ -139,7 +139,7 @@ impl Law {
             }
             (v.into_iter().fold([0.0; 2], add), lost)
         });
-        Law { received: [rows[0].0, rows[1].0], lost: [rows[0].1, rows[1].1] }
+        BlockTransitions { received: [rows[0].0, rows[1].0], lost: [rows[0].1, rows[1].1] }
     }
     /// Probability of a loss from these shares of the states.
     pub fn loss(&self, from: [f64; 2]) -> f64 {
@@ -182,7 +182,7 @@ mod tests {
     const MIMO: (f64, u32) = (0.5, 4);
 
     fn exact(chain: &Chain, blocks: &[Block]) -> f64 {
-        Law::new(chain, 8, blocks).loss(chain.stationary())
+        BlockTransitions::new(chain, 8, blocks).loss(chain.stationary())
     }
 
     #[test]
@@ -267,8 +267,8 @@ mod tests {
         let independent = 1.0 - libm::pow(1.0 - single, 5.0);
         // 800 bits apart the chain has forgotten, but for the bits around the seams.
         assert!((five / independent - 1.0).abs() < 0.01, "{five} {independent}");
-        let law = Law::new(&chain, 8, &[one; 5]);
-        let whole: f64 = law.received[0].iter().chain(&law.lost[0]).sum();
+        let transitions = BlockTransitions::new(&chain, 8, &[one; 5]);
+        let whole: f64 = transitions.received[0].iter().chain(&transitions.lost[0]).sum();
         assert!((whole - 1.0).abs() < 1e-12);
     }
 }

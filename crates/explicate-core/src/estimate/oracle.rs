@@ -156,9 +156,9 @@ mod tests {
     struct Loaded(f64, f64);
 
     impl PathOracle for Loaded {
-        fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
+        fn links(&mut self, _: Address, _: Address, _: Time, report: &mut dyn FnMut(u32, f64, f64)) {
             self.1 += self.0;
-            tell(0, 100.0, self.1);
+            report(0, 100.0, self.1);
         }
     }
 

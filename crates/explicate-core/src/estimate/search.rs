@@ -55,7 +55,7 @@ const NARROW: f64 = 0.15;
 /// A stream sent at less than this share of its rate was delayed.
 const HELD_UP: f64 = 0.9;
 /// Echoes that do not arrive within this time are lost.
-const PATIENCE: Time = Time::secs(1);
+const TIMEOUT: Time = Time::secs(1);
 
 impl Search {
     pub(super) fn new(init: &EstimatorInit<'_>, judge: Judge) -> Search {
@@ -102,7 +102,7 @@ impl Search {
             self.low = self.rate;
             self.high = self.high.filter(|high| *high > 1.01 * self.rate);
         }
-        let told = self.low;
+        let answer = self.low;
         self.rate = match self.high {
             None => 2.0 * self.low,
             Some(high) if high - self.low > NARROW * high => (self.low + high) / 2.0,
@@ -113,7 +113,7 @@ impl Search {
         self.base = self.base.wrapping_add(self.count);
         self.stream.clear();
         self.state = State::Resting((self.began + self.pause).max(now));
-        told
+        answer
     }
 }
 
@@ -140,7 +140,7 @@ impl Estimator for Search {
         }
         let next = self.began + Time::from_secs_f64(self.bytes * (sent + 1) as f64 / self.rate);
         self.state =
-            if sent + 1 == self.count { State::Waiting(now + PATIENCE) } else { State::Sending(next, sent + 1) };
+            if sent + 1 == self.count { State::Waiting(now + TIMEOUT) } else { State::Sending(next, sent + 1) };
         Some(ProbePacket { index: self.base.wrapping_add(sent), ip_len: self.bytes as u16 })
     }
     fn handle_echo(&mut self, _now: Time, index: u16, sent: Time, came: Time) {

@@ -19,8 +19,8 @@ const OF_A_ROUND: f64 = 12.0;
 /// The same sum, from zero, that shows that a path still is congested: one lost packet of a small window does not.
 const STILL_LOSSY: f64 = 10.0;
 /// How long a path has to be clear before the limit ends, at first and at most.
-const PATIENCE: Time = Time::secs(30);
-const MOST_PATIENCE: Time = Time::secs(3600);
+const RELEASE_AFTER: Time = Time::secs(30);
+const MOST_RELEASE_AFTER: Time = Time::secs(3600);
 /// Delay that is a sign: at least, and as a share of the least round trip.
 const LEAST_DELAY: Time = Time::millis(25);
 const DELAY_SHARE: u64 = 4;
@@ -86,7 +86,7 @@ pub struct Limit {
     recent: f64,
     /// Since when the path is clear, and how long it has to be.
     clear_since: Time,
-    patience: Time,
+    release_after: Time,
 }
 
 impl Limit {
@@ -99,7 +99,7 @@ impl Limit {
             surplus: 0.0,
             recent: 0.0,
             clear_since: Time::ZERO,
-            patience: PATIENCE,
+            release_after: RELEASE_AFTER,
         }
     }
     /// TCP's window is the limit.
@@ -151,9 +151,9 @@ impl Limit {
         let losses = self.recent > STILL_LOSSY || seen.queue != FullQueue::Unseen && seen.lost > 0.0;
         if sign || losses || 2 * seen.delay.0 > seen.most_delay.0 {
             (self.clear_since, self.recent) = (now, 0.0);
-        } else if now.since(self.clear_since) > self.patience {
+        } else if now.since(self.clear_since) > self.release_after {
             self.forget();
-            self.patience = Time(2 * self.patience.0).min(MOST_PATIENCE);
+            self.release_after = Time(2 * self.release_after.0).min(MOST_RELEASE_AFTER);
             return State::Off;
         }
         State::On

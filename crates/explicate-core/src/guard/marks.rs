@@ -28,7 +28,7 @@ impl Marking {
 
 impl RouterObject for Marking {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
-        if self.controller.speaks_to(packet) {
+        if self.controller.writes_into(packet) {
             // In service may be a packet like this one.
             let ahead = port.backlog_bytes + if port.busy { packet.ip_len as u64 } else { 0 };
             let wait = if ahead == 0 { Time::ZERO } else { Time::from_secs_f64(ahead as f64 / port.capacity) };
@@ -38,8 +38,8 @@ impl RouterObject for Marking {
         }
         self.controller.on_arrival(now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        self.controller.speaks_to(packet)
+    fn writes_into(&self, packet: &Packet) -> bool {
+        self.controller.writes_into(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.controller.on_departure(now, packet, port);
@@ -51,7 +51,7 @@ impl RouterObject for Marking {
         self.controller.on_least_backlog(bytes);
     }
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
-        if self.controller.speaks_to(packet) {
+        if self.controller.writes_into(packet) {
             self.dropped |= Marking::bit(packet);
         }
         self.controller.on_drop(now, packet, cause, port);

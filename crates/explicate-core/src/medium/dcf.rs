@@ -50,11 +50,13 @@
 
 mod air;
 mod exchange;
+mod frame;
 mod link;
 mod medium;
 mod station;
 
-pub use medium::{Driver, Layout, Medium, Over, StationStats};
+pub use air::Layout;
+pub use medium::{Driver, Medium, Over, StationStats};
 
 use crate::medium::MediumKind;
 use crate::params::{

@@ -60,7 +60,7 @@ impl Balance {
         }
     }
     /// A packet of a class was dropped or marked.
-    pub(super) fn told(&mut self, class: usize) {
+    pub(super) fn dropped_or_marked(&mut self, class: usize) {
         if class != self.explicit {
             self.gap = self.gap_if_now();
             self.since_drop = 0;
@@ -114,7 +114,7 @@ mod tests {
         (0..3000).for_each(|i| {
             b.arrived(1, &Packet::EMPTY);
             if i % 1000 == 999 {
-                b.told(1);
+                b.dropped_or_marked(1);
             }
         });
         let (own, other) = b.windows();

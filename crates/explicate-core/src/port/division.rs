@@ -11,8 +11,8 @@
 //! rate of the other class. r rises at once and falls by a moving average, so that controllers use free capacity only
 //! when it has been free for a while.
 //!
-//! The scheduler is work-conserving (`lanes.rs`). While one class is idle, the other has the whole line and the whole
-//! capacity, as without classes.
+//! The scheduler is work-conserving (`class_scheduler.rs`). While one class is idle, the other has the whole line and
+//! the whole capacity, as without classes.
 
 use alloc::boxed::Box;
 

@@ -16,33 +16,33 @@ use alloc::vec::Vec;
 
 use crate::api::{AnyRouter, PortView};
 use crate::channel::{Channel, ServiceCurve};
-pub use crate::passage::{Slot, Waiting};
 use crate::qdisc::{Discipline, DropCause, Verdict};
+pub use crate::transit::{Slot, Waiting};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
 mod balance;
+mod class;
+mod class_scheduler;
 mod division;
 mod fast;
-mod gate;
-mod lanes;
+mod impairments;
+mod inspect;
 mod line;
-mod looking;
-mod pulled;
+mod medium_interface;
 mod reference;
 mod shared;
-mod special;
 pub mod stats;
 
-use fast::in_order::Lone;
+pub use class::Class;
+use class::QueueControl;
+use class_scheduler::ClassScheduler;
+use fast::in_order::SinglePacket;
 use fast::ring::Ring;
-pub use gate::Class;
-use gate::Gate;
-use lanes::Lanes;
+pub use impairments::Equipment;
+use impairments::Impairments;
 use line::Line;
 pub use shared::SharedLine;
-pub use special::Equipment;
-use special::Special;
 pub use stats::PortStats;
 
 /// Where a port finds packets by their handles.
@@ -92,7 +92,7 @@ pub enum Arrival {
     /// It departs at this time.
     Departs(Time),
     /// It departs at this time, and the channel will lose it.
-    Doomed(Time),
+    DepartsLost(Time),
     /// It waits for the scheduler: poll the port.
     Queued,
     /// It was dropped, and its handle released.
@@ -143,11 +143,11 @@ enum Mode {
     InOrder,
     /// A discipline decides about every packet, or is called for departures.
     Deciding,
-    /// Channels, codings or a configured capacity that changes (`special.rs`).
+    /// Channels, codings or a configured capacity that changes (`impairments.rs`).
     Impaired,
-    /// The next packet is selected when the line becomes free (`lanes.rs`).
+    /// The next packet is selected when the line becomes free (`class_scheduler.rs`).
     Scheduled,
-    /// Packets wait at an interface of a shared medium (`pulled.rs`).
+    /// Packets wait at an interface of a shared medium (`feeds_medium.rs`).
     OnMedium,
     /// One event for each departure (`reference.rs`).
     Reference,
@@ -155,12 +155,14 @@ enum Mode {
 
 impl Mode {
     /// The form of a port with one class.
-    fn of(gate: &Gate, impaired: bool) -> Mode {
+    fn of(control: &QueueControl, impaired: bool) -> Mode {
         if impaired {
             return Mode::Impaired;
         }
-        match &gate.router {
-            _ if gate.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none() || qdisc.minded) => Mode::Deciding,
+        match &control.router {
+            _ if control.qdisc.as_ref().is_some_and(|qdisc| qdisc.queue_limit.is_none() || qdisc.wants_departures) => {
+                Mode::Deciding
+            }
             None => Mode::Counting,
             Some(router) if router.order_independent() => Mode::CutThrough,
             Some(_) => Mode::InOrder,
@@ -173,9 +175,9 @@ pub struct Port {
     // State of all forms.
     mode: Mode,
     view: PortView,
-    gate: Gate,
+    control: QueueControl,
     line: Line,
-    special: Option<Box<Special>>,
+    impairments: Option<Box<Impairments>>,
     /// Timers expire at multiples of this, microseconds; zero is exact.
     tick_us: u32,
     /// Its number in the store.
@@ -197,7 +199,7 @@ pub struct Port {
 
     // State of the fast forms only.
     /// The packet that arrives then, if it is the only one; the ring is empty in that case.
-    lone: Lone,
+    single: SinglePacket,
     ring: Ring,
     /// The least backlog, in bytes, at departures of cut-through packets since the last timer.
     least: u64,
@@ -209,7 +211,7 @@ pub struct Port {
     hops: u8,
 
     // State of the forms whose departures are polled.
-    lanes: Option<Box<Lanes>>,
+    scheduler: Option<Box<ClassScheduler>>,
 }
 
 /// Arguments for making a port.
@@ -236,31 +238,31 @@ impl Port {
     /// # Panics
     /// If the rate is zero and no service curve replaces it.
     pub fn new(init: PortInit) -> Port {
-        let special = (!init.before.is_empty() || !init.on_air.is_empty())
-            .then(|| Box::new(Special { before: init.before, on_air: init.on_air, ..Special::default() }));
+        let impairments = (!init.before.is_empty() || !init.on_air.is_empty())
+            .then(|| Box::new(Impairments { before: init.before, on_air: init.on_air, ..Impairments::default() }));
         let Class { qdisc, router } = init.class;
-        let (gate, polled) = match qdisc {
-            None => (Gate::new(None, router), None),
-            Some(Discipline::Arrival(qdisc)) => (Gate::new(Some(qdisc), router), None),
-            Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
+        let (control, polled) = match qdisc {
+            None => (QueueControl::new(None, router), None),
+            Some(Discipline::Arrival(qdisc)) => (QueueControl::new(Some(qdisc), router), None),
+            Some(qdisc) => (QueueControl::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
             arrives: Time::NEVER,
             timer: Time::NEVER,
-            lone: Lone::NONE,
+            single: SinglePacket::NONE,
             ring: Ring::default(),
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            mode: Mode::of(&gate, special.is_some()),
+            mode: Mode::of(&control, impairments.is_some()),
             least: u64::MAX,
             unpassed: Time::NEVER,
             stats: PortStats::default(),
-            gate,
-            special,
-            lanes: None,
+            control,
+            impairments,
+            scheduler: None,
             number: init.number,
             hops: 1,
             tick_us: 0,
@@ -275,8 +277,8 @@ impl Port {
     /// Replaces the one class by several with weights (above zero); `classify` returns a packet's class. The
     /// controller of a class sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
-        self.gate = Gate::default();
-        self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
+        self.control = QueueControl::default();
+        self.scheduler = Some(Box::new(ClassScheduler::new(classes, Box::new(classify))));
         self.mode = self.mode.max(Mode::Scheduled);
         self.rearm();
     }
@@ -284,8 +286,8 @@ impl Port {
     /// Moves the weights of two classes until flows have equal windows in both; `explicit` is the number of the class
     /// whose packets have a congestion header.
     pub fn balance(&mut self, explicit: usize, kappa: f64) {
-        if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
-            lanes.balance = Some(balance::Balance::new(explicit, kappa));
+        if let Some(scheduler) = self.scheduler.as_deref_mut().filter(|l| l.classes.len() == 2) {
+            scheduler.balance = Some(balance::Balance::new(explicit, kappa));
             self.rearm();
         }
     }
@@ -293,9 +295,9 @@ impl Port {
     /// Makes two classes divide the line by the numbers of flows that send in each. The controller of a class may
     /// also use what the other class leaves: while that is idle, the whole capacity.
     pub fn divide_by_flows(&mut self) {
-        if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
-            lanes.division = Some(Box::new(division::Division::new()));
-            lanes.lanes.iter_mut().for_each(|lane| lane.counts_on = 1.0);
+        if let Some(scheduler) = self.scheduler.as_deref_mut().filter(|l| l.classes.len() == 2) {
+            scheduler.division = Some(Box::new(division::Division::new()));
+            scheduler.classes.iter_mut().for_each(|class| class.capacity_share = 1.0);
             self.rearm();
         }
     }
@@ -306,7 +308,7 @@ impl Port {
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
-        self.gate.router.is_some() || self.gate.decides()
+        self.control.router.is_some() || self.control.decides()
     }
     /// The capacity that controllers are configured with, bytes/s.
     pub fn capacity(&self) -> f64 {
@@ -315,26 +317,26 @@ impl Port {
     /// The port as controllers see it; where classes [divide](Port::divide_by_flows) the line, for the first class.
     /// Catch up first.
     pub fn view(&self) -> PortView {
-        let divided = self.lanes.as_deref().filter(|lanes| lanes.division.is_some());
-        divided.map_or(self.view, |lanes| lanes.view(0, self.view.capacity))
+        let divided = self.scheduler.as_deref().filter(|scheduler| scheduler.division.is_some());
+        divided.map_or(self.view, |scheduler| scheduler.view(0, self.view.capacity))
     }
 
     fn rearm(&mut self) {
-        let leaves = match self.lanes.as_deref() {
+        let leaves = match self.scheduler.as_deref() {
             Some(l) => {
-                let gates = l.lanes.iter().map(|l| l.gate.next_timer());
-                self.timer = gates.min().unwrap_or(Time::NEVER).min(l.moves());
+                let timers = l.classes.iter().map(|l| l.control.next_timer());
+                self.timer = timers.min().unwrap_or(Time::NEVER).min(l.next_rebalance());
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {
-                self.timer = self.gate.next_timer();
+                self.timer = self.control.next_timer();
                 self.leaves
             }
         };
         let mut line = Time::NEVER;
-        if let Some(special) = &self.special {
-            self.timer = self.timer.min(special.next_timer());
-            line = special.line_timer();
+        if let Some(impairments) = &self.impairments {
+            self.timer = self.timer.min(impairments.next_timer());
+            line = impairments.line_timer();
         }
         self.timer = self.at_tick(self.timer);
         self.due = self.timer.min(leaves).min(self.arrives).min(line);
@@ -356,20 +358,20 @@ impl Port {
         if self.is_reference() {
             return self.reference_due();
         }
-        self.settled_due()
+        self.next_due()
     }
     /// As `poll_timeout`, for a port that catches up.
     #[inline]
-    fn settled_due(&self) -> Time {
-        self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
+    fn next_due(&self) -> Time {
+        self.due.min(self.impairments.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time returned by [`Port::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
         if self.is_reference() {
             return self.run_reference(now, store);
         }
-        self.due = self.settled_due(); // the other end of a shared line may have changed it
-        self.settle(now, store);
+        self.due = self.next_due(); // the other end of a shared line may have changed it
+        self.catch_up(now, store);
     }
     /// A packet that has left a scheduled port: its handle and the time when its last bit left. Lost packets are
     /// omitted.
@@ -377,7 +379,7 @@ impl Port {
         if self.is_reference() {
             return self.poll_reference();
         }
-        self.lanes.as_deref_mut()?.sent.pop_front()
+        self.scheduler.as_deref_mut()?.sent.pop_front()
     }
 }
 

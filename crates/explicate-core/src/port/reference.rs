@@ -6,14 +6,14 @@
 //! this form.
 //!
 //! A port with several classes, or one whose discipline selects a packet when the line becomes free, has no fast
-//! form: both engines use the class scheduler in `lanes.rs`.
+//! form: both engines use the class scheduler in `class_scheduler.rs`.
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::special::Special;
+use super::impairments::Impairments;
 use super::{Arrival, At, Mode, Note, Port, Store, mark_or_drop};
 use crate::api::PortView;
 use crate::qdisc::Verdict;
@@ -55,14 +55,14 @@ impl Reference {
 }
 
 /// The queue of a port, if it is a reference port.
-fn reference_mut(special: &mut Option<Box<Special>>) -> Option<&mut Reference> {
-    special.as_mut()?.reference.as_mut()
+fn reference_mut(impairments: &mut Option<Box<Impairments>>) -> Option<&mut Reference> {
+    impairments.as_mut()?.reference.as_mut()
 }
 
 impl Port {
     /// Its queue, if it is a reference port.
     pub(super) fn reference(&self) -> Option<&Reference> {
-        self.special.as_ref()?.reference.as_ref()
+        self.impairments.as_ref()?.reference.as_ref()
     }
     /// Makes this port a reference port: a driver calls [`Port::handle_timeout`] at [`Port::poll_timeout`], and then
     /// takes the departed packets from [`Port::poll_transmit`]. Call last, before the first packet. Ports whose
@@ -73,7 +73,7 @@ impl Port {
         }
         self.mode = Mode::Reference;
         self.due = Time::NEVER;
-        self.special.get_or_insert_default().reference = Some(Reference::new());
+        self.impairments.get_or_insert_default().reference = Some(Reference::new());
         true
     }
 
@@ -88,22 +88,22 @@ impl Port {
         self.run_reference(now, store);
         let packet = store.packet(handle);
         let bytes = packet.ip_len;
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_arrival(now, packet, &self.view);
         }
         let idle_since = self.reference().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
-        let verdict = match &mut self.gate.qdisc {
-            Some(qdisc) => qdisc.law.on_arrival(now, packet, &self.view, idle_since),
+        let verdict = match &mut self.control.qdisc {
+            Some(qdisc) => qdisc.discipline.on_arrival(now, packet, &self.view, idle_since),
             None => Verdict::Accept,
         };
         if verdict != Verdict::Accept {
-            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            let (router, stats) = (&mut self.control.router, &mut self.stats);
             if !mark_or_drop(router, stats, now, At { port: self.number, handle }, verdict, &self.view, store) {
                 return Arrival::Dropped;
             }
         }
         let wire = self.wire_bytes(handle, bytes, store);
-        if let Some(reference) = reference_mut(&mut self.special) {
+        if let Some(reference) = reference_mut(&mut self.impairments) {
             reference.queue.push_back(Queued { handle, bytes, wire });
         }
         if self.view.busy {
@@ -139,30 +139,30 @@ impl Port {
     /// The next packet that has departed, and when.
     #[cold]
     pub(super) fn poll_reference(&mut self) -> Option<(u32, Time)> {
-        reference_mut(&mut self.special)?.sent.pop_front()
+        reference_mut(&mut self.impairments)?.sent.pop_front()
     }
 
     /// The last bit of the packet in service leaves.
     fn depart_from_reference(&mut self, store: &mut impl Store) {
-        let Some(reference) = reference_mut(&mut self.special) else { return };
+        let Some(reference) = reference_mut(&mut self.impairments) else { return };
         let at = reference.departs;
         let Some(Queued { handle, bytes, wire }) = reference.queue.pop_front() else { return };
         self.stats.departed(at, bytes);
         // The view contains all packets that wait when the last bit leaves, including the packet about to enter
         // service.
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_departure(at, store.packet(handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc {
-            qdisc.law.on_departure(at, &self.view);
+        if let Some(qdisc) = &mut self.control.qdisc {
+            qdisc.discipline.on_departure(at, &self.view);
         }
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(reference) = reference_mut(&mut self.special) {
+        } else if let Some(reference) = reference_mut(&mut self.impairments) {
             reference.sent.push_back((handle, at));
         }
-        if let Some(reference) = reference_mut(&mut self.special) {
+        if let Some(reference) = reference_mut(&mut self.impairments) {
             reference.idle_since = at;
             if let Some(next) = reference.queue.front() {
                 let bytes = next.bytes;
@@ -174,7 +174,7 @@ impl Port {
 
     /// The first packet of the queue, if there is one, enters service; with `idle` the line was idle until then.
     fn begin_reference_service(&mut self, at: Time, idle: bool) {
-        let Some(reference) = reference_mut(&mut self.special) else { return };
+        let Some(reference) = reference_mut(&mut self.impairments) else { return };
         let first = reference.queue.front();
         reference.departs = first.map_or(Time::NEVER, |first| Time(self.line.finish(at.0, first.wire, idle)));
         self.view.busy = first.is_some();
@@ -190,15 +190,15 @@ impl Port {
 
     /// The next timer of the controller, the discipline or the configured capacity.
     fn reference_timer(&self) -> Time {
-        let believed = self.special.as_ref().map_or(Time::NEVER, |special| special.next_timer());
-        self.at_tick(self.gate.next_timer().min(believed))
+        let believed = self.impairments.as_ref().map_or(Time::NEVER, |impairments| impairments.next_timer());
+        self.at_tick(self.control.next_timer().min(believed))
     }
 
     /// Runs the timers that are due.
     fn run_reference_timers(&mut self, at: Time) {
-        if let Some(capacity) = self.special.as_mut().and_then(|special| special.believe(at)) {
+        if let Some(capacity) = self.impairments.as_mut().and_then(|impairments| impairments.believe(at)) {
             self.view.capacity = capacity;
         }
-        self.gate.run_timers(at, &self.view);
+        self.control.run_timers(at, &self.view);
     }
 }

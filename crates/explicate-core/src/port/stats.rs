@@ -83,7 +83,7 @@ pub struct Causes {
 
 impl Causes {
     /// Packets that left the network here.
-    pub fn gone(&self) -> u64 {
+    pub fn lost_or_dropped(&self) -> u64 {
         self.overflow + self.early + self.channel
     }
 }

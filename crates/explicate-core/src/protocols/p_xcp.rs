@@ -88,8 +88,8 @@ impl Router for PXcpRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.xcp.on_arrival(now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        self.xcp.speaks_to(packet)
+    fn writes_into(&self, packet: &Packet) -> bool {
+        self.xcp.writes_into(packet)
     }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.limited_x += self.xcp.answer(packet, port).unwrap_or(0.0) * SECONDS;

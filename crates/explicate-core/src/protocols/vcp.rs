@@ -116,7 +116,7 @@ impl Protocol for Vcp {
     const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
 
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
@@ -335,7 +335,7 @@ impl Router for VcpRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.load.on_arrival(now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
+    fn writes_into(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
@@ -369,7 +369,7 @@ mod tests {
         s
     }
     /// An acknowledgement with a code, at `now` ms.
-    fn hear(s: &mut VcpSender, now: u64, code: u8, duplicate: bool) {
+    fn deliver_ack(s: &mut VcpSender, now: u64, code: u8, duplicate: bool) {
         let mut transport = Transport::EMPTY;
         transport.set_code(code);
         s.on_ack(&Ack { transport: &transport, duplicate, ..testing::ack(Time::millis(now), &Congestion::NONE) });
@@ -400,17 +400,17 @@ mod tests {
     #[test]
     fn multiply_add_cut() {
         let mut s = sender(100.0, 0.1, &[]);
-        (0..100).for_each(|_| hear(&mut s, 1, LOW, false));
+        (0..100).for_each(|_| deliver_ack(&mut s, 1, LOW, false));
         assert!((s.cwnd - 103.077_640_6).abs() < 1e-6, "{}", s.cwnd);
         let mut s = sender(100.0, 0.1, &[]);
-        (0..100).for_each(|_| hear(&mut s, 1, HIGH, false));
+        (0..100).for_each(|_| deliver_ack(&mut s, 1, HIGH, false));
         assert!((s.cwnd - 100.25).abs() < 1e-3, "{}", s.cwnd);
-        hear(&mut s, 1, OVERLOAD, false);
+        deliver_ack(&mut s, 1, OVERLOAD, false);
         assert!((s.cwnd - 0.875 * 100.25).abs() < 1e-3, "{}", s.cwnd);
         let mut s = sender(1.0, 0.1, &[]);
-        hear(&mut s, 1, OVERLOAD, false);
+        deliver_ack(&mut s, 1, OVERLOAD, false);
         assert_eq!(s.cwnd, 1.0);
-        hear(&mut s, 2, 0, false);
+        deliver_ack(&mut s, 2, 0, false);
         assert_eq!(s.cwnd, 1.0, "no router answered");
     }
 
@@ -421,7 +421,7 @@ mod tests {
         let mut modes = alloc::vec::Vec::new();
         for now in [1000, 1001, 1199, 1200, 1299, 1300] {
             let before = s.cwnd;
-            hear(&mut s, now, OVERLOAD, false);
+            deliver_ack(&mut s, now, OVERLOAD, false);
             modes.push((now, s.mode, s.cwnd - before));
         }
         assert_eq!(modes[0], (1000, Mode::Freeze, -12.5));
@@ -434,21 +434,21 @@ mod tests {
         assert!((modes[5].2 + 87.5 / 8.0).abs() < 1e-2);
         // Codes other than overload take effect, frozen or not.
         let before = s.cwnd;
-        hear(&mut s, 1301, LOW, false);
+        deliver_ack(&mut s, 1301, LOW, false);
         assert_eq!(s.cwnd, before + s.xi_s);
         assert_eq!(s.mode, Mode::Freeze);
         // A long idle time ends both.
-        hear(&mut s, 9000, LOW, false);
+        deliver_ack(&mut s, 9000, LOW, false);
         assert_eq!(s.mode, Mode::None);
     }
 
     #[test]
     fn what_duplicates_say_and_what_an_idle_application_says() {
         let mut s = sender(100.0, 0.1, &[]);
-        hear(&mut s, 1, LOW, true);
+        deliver_ack(&mut s, 1, LOW, true);
         assert!(s.cwnd > 100.0);
         let mut s = sender(100.0, 0.1, &[("duplicates", 0.0)]);
-        hear(&mut s, 1, OVERLOAD, true);
+        deliver_ack(&mut s, 1, OVERLOAD, true);
         assert_eq!((s.cwnd, s.mode), (100.0, Mode::None));
         let mut transport = Transport::EMPTY;
         transport.set_code(LOW);

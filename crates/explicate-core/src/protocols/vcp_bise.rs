@@ -87,7 +87,7 @@ impl Protocol for VcpBise {
     const EXPLICIT: bool = true;
     const HEADER_LEN: u16 = 0;
 
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
@@ -165,7 +165,7 @@ impl Router for BiseRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.load.on_arrival(now, packet, port);
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
+    fn writes_into(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {

@@ -154,7 +154,7 @@ pub(super) trait Form: Default + Send {
         w.cwnd + ack.header.reverse_feedback() as f64 * w.srtt / w.packet
     }
     /// Reports the last Reverse_Feedback and the first field, in their units.
-    fn tell(feedback: i32, x: u32, put: Probe<'_>) {
+    fn probe_header(feedback: i32, x: u32, put: Probe<'_>) {
         put("feedback_bytes_per_s", feedback as f64);
         put("x_s", x as f64 * SECONDS);
     }
@@ -277,7 +277,7 @@ impl<F: Form> Sender for XcpSender<F> {
 
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window.cwnd);
-        F::tell(self.feedback, self.words().0, put);
+        F::probe_header(self.feedback, self.words().0, put);
     }
 }
 

@@ -11,7 +11,7 @@
 //! | what | field | unit | where it travels |
 //! | --- | --- | --- | --- |
 //! | sum of all changes of the window that arrived | `total` | bytes, modulo 2^32 | Reverse_Feedback |
-//! | the last sum that the sender received | `heard` | bytes | |
+//! | the last sum that the sender received | `total_seen` | bytes | |
 //!
 //! Deviations (the original is not known):
 //! 1. The returned value is the window up to a constant: the sum of the changes since the flow began. The sender also
@@ -55,17 +55,17 @@ impl Protocol for XcpR {
 /// The fields are those of the rate form; the feedback is a sum.
 #[derive(Default)]
 struct Absolute {
-    heard: i32,
+    total_seen: i32,
 }
 
 impl Form for Absolute {
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64 {
         let total = ack.header.reverse_feedback();
-        let change = total.wrapping_sub(self.heard);
-        self.heard = total;
+        let change = total.wrapping_sub(self.total_seen);
+        self.total_seen = total;
         window.cwnd + change as f64 / window.packet
     }
-    fn tell(feedback: i32, _x: u32, put: Probe<'_>) {
+    fn probe_header(feedback: i32, _x: u32, put: Probe<'_>) {
         put("heard_bytes", feedback as f64);
     }
 }
@@ -115,7 +115,7 @@ mod tests {
         receiver.on_ack(Time::ZERO, &mut ack);
         ack.congestion
     }
-    fn hears(sender: &mut AnySender, header: Congestion) -> f64 {
+    fn deliver_ack(sender: &mut AnySender, header: Congestion) -> f64 {
         sender.on_ack(&ack(Time::millis(1), &header));
         sender.allowance().cwnd
     }
@@ -126,20 +126,20 @@ mod tests {
         let (mut sender, mut receiver) = pair();
         let answers = [5_000; 4].map(|feedback| answer(&mut *receiver, feedback));
         assert_eq!(answers.map(|a| a.reverse_feedback()), [500, 1000, 1500, 2000]);
-        assert_eq!(hears(&mut *sender, answers[3]), 12.0);
-        assert_eq!(hears(&mut *sender, answers[3]), 12.0, "the same again changes nothing");
+        assert_eq!(deliver_ack(&mut *sender, answers[3]), 12.0);
+        assert_eq!(deliver_ack(&mut *sender, answers[3]), 12.0, "the same again changes nothing");
         answer(&mut *receiver, -20_000);
-        assert_eq!(hears(&mut *sender, answer(&mut *receiver, -5_000)), 9.5);
+        assert_eq!(deliver_ack(&mut *sender, answer(&mut *receiver, -5_000)), 9.5);
     }
 
     #[test]
     fn what_the_sender_decides_is_not_undone() {
         let (mut sender, mut receiver) = pair();
-        hears(&mut *sender, answer(&mut *receiver, 20_000));
+        deliver_ack(&mut *sender, answer(&mut *receiver, 20_000));
         let under_way = answer(&mut *receiver, 5_000);
         sender.on_loss(&loss(Time::ZERO, LossKind::Timeout, 10));
         assert_eq!(sender.allowance().cwnd, 1.0);
-        assert_eq!(hears(&mut *sender, under_way), 1.5);
+        assert_eq!(deliver_ack(&mut *sender, under_way), 1.5);
     }
 
     #[test]
@@ -149,8 +149,8 @@ mod tests {
             answer(&mut *receiver, 1_000_000_000); // 10^8 B each
         }
         let far = answer(&mut *receiver, 0);
-        hears(&mut *sender, far);
+        deliver_ack(&mut *sender, far);
         let before = sender.allowance().cwnd;
-        assert_eq!(hears(&mut *sender, answer(&mut *receiver, 10_000)), before + 1.0);
+        assert_eq!(deliver_ack(&mut *sender, answer(&mut *receiver, 10_000)), before + 1.0);
     }
 }

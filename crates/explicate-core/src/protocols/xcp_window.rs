@@ -105,7 +105,7 @@ impl Form for Bytes {
     fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
         w.cwnd + ack.header.reverse_feedback() as f64 / w.packet
     }
-    fn tell(feedback: i32, cwnd: u32, put: Probe<'_>) {
+    fn probe_header(feedback: i32, cwnd: u32, put: Probe<'_>) {
         put("feedback_bytes", feedback as f64);
         put("h_cwnd_bytes", cwnd as f64);
     }

@@ -84,7 +84,7 @@ impl Protocol for Xtcp {
     const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
 
-    fn answers(&self, packet: &Packet) -> bool {
+    fn matches(&self, packet: &Packet) -> bool {
         is_xtcp(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
@@ -233,7 +233,7 @@ fn is_xtcp(packet: &Packet) -> bool {
 impl Router for XtcpRouter {
     fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
 
-    fn speaks_to(&self, packet: &Packet) -> bool {
+    fn writes_into(&self, packet: &Packet) -> bool {
         is_xtcp(packet)
     }
 
@@ -285,7 +285,7 @@ mod tests {
         })
     }
     /// An acknowledgement at `now` ms, round trip 100 ms; segments up to 50 have been sent.
-    fn hear(s: &mut XtcpSender, now: u64, flagged: bool, duplicate: bool, cumulative: u32) {
+    fn deliver_ack(s: &mut XtcpSender, now: u64, flagged: bool, duplicate: bool, cumulative: u32) {
         let mut transport = Transport::EMPTY;
         transport.set_flags(flag::ACK | if flagged { flag::CONGESTED } else { 0 });
         let ack = testing::ack(Time::millis(now), &Congestion::NONE);
@@ -295,19 +295,19 @@ mod tests {
     #[test]
     fn grows_as_tcp_and_is_halved_by_flags_once_a_round_trip() {
         let mut s = sender(8.0, &[]);
-        hear(&mut s, 0, false, false, 1);
+        deliver_ack(&mut s, 0, false, false, 1);
         assert_eq!(s.cwnd, 9.0, "slow start");
-        hear(&mut s, 1, true, false, 2);
+        deliver_ack(&mut s, 1, true, false, 2);
         assert_eq!((s.cwnd, s.ssthresh), (4.5, 4.5));
-        hear(&mut s, 2, true, false, 3);
-        hear(&mut s, 100, true, true, 3);
+        deliver_ack(&mut s, 2, true, false, 3);
+        deliver_ack(&mut s, 100, true, true, 3);
         assert_eq!(s.cwnd, 4.5, "one back-off a round trip");
-        hear(&mut s, 100, false, false, 4);
+        deliver_ack(&mut s, 100, false, false, 4);
         assert_eq!(s.cwnd, 4.5 + 1.0 / 4.5, "congestion avoidance");
-        hear(&mut s, 101, true, true, 4);
+        deliver_ack(&mut s, 101, true, true, 4);
         assert_eq!(s.cwnd, (4.5 + 1.0 / 4.5) / 2.0, "the flags of duplicates count");
         let mut s = sender(1.5, &[]);
-        hear(&mut s, 0, true, false, 1);
+        deliver_ack(&mut s, 0, true, false, 1);
         assert_eq!(s.cwnd, 1.0);
     }
 
@@ -318,11 +318,11 @@ mod tests {
             s.on_loss(&testing::loss(Time::ZERO, kind, 8));
             assert_eq!((s.cwnd, s.ssthresh), (8.0, f64::INFINITY));
         }
-        hear(&mut s, 1, false, true, 0);
+        deliver_ack(&mut s, 1, false, true, 0);
         assert_eq!(s.cwnd, 9.0, "a duplicate without a flag grows it");
         s.cwnd = 8.0;
         let mut other = sender(8.0, &[("grow_on_duplicates", 0.0)]);
-        hear(&mut other, 1, false, true, 0);
+        deliver_ack(&mut other, 1, false, true, 0);
         assert_eq!(other.cwnd, 8.0);
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 8));
         assert_eq!((s.cwnd, s.ssthresh), (1.0, 4.0));
@@ -334,23 +334,23 @@ mod tests {
     #[test]
     fn the_friendly_one_restarts_where_tcp_would() {
         let mut s = sender(16.0, &[("tcp_friendly", 1.0)]);
-        hear(&mut s, 0, true, false, 1);
+        deliver_ack(&mut s, 0, true, false, 1);
         assert_eq!((s.cwnd, s.recphase), (8.0, 0));
-        hear(&mut s, 99, true, false, 2);
+        deliver_ack(&mut s, 99, true, false, 2);
         assert_eq!((s.cwnd, s.ssthresh, s.recphase), (1.0, 4.0, 50));
-        hear(&mut s, 120, false, false, 3);
-        hear(&mut s, 130, true, false, 49);
+        deliver_ack(&mut s, 120, false, false, 3);
+        deliver_ack(&mut s, 130, true, false, 49);
         assert_eq!((s.cwnd, s.ssthresh), (1.0, 4.0), "recphase");
         let windows: [f64; 4] = core::array::from_fn(|i| {
-            hear(&mut s, 300 + i as u64, false, false, 50);
+            deliver_ack(&mut s, 300 + i as u64, false, false, 50);
             s.cwnd
         });
         assert_eq!(windows, [2.0, 3.0, 4.0, 4.25]);
         // More than a round trip later a flag has its normal effect.
-        hear(&mut s, 400, true, false, 51);
+        deliver_ack(&mut s, 400, true, false, 51);
         assert_eq!(s.cwnd, 2.125);
         // A window below three cannot detect a loss by duplicates.
-        hear(&mut s, 900, true, false, 51);
+        deliver_ack(&mut s, 900, true, false, 51);
         assert_eq!((s.cwnd, s.ssthresh), (1.0, 2.0));
     }
 

@@ -22,7 +22,7 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Limit, Room, early};
+use super::common::{Limit, QueueLimit, early};
 use crate::api::{PortView, Probe};
 use crate::params::{Auto, Flag, Fraction, Info, Number, QueueLength, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
@@ -65,7 +65,7 @@ struct AvqQueue {
     gamma: f64,
     alpha: f64,
     mark: bool,
-    room: Room,
+    queue_limit: QueueLimit,
     in_packets: bool,
     /// The next four in bytes or packets, by `in_packets`.
     buffer: f64,
@@ -87,7 +87,7 @@ impl AvqQueue {
             gamma: params.gamma,
             alpha: params.alpha,
             mark: params.mark,
-            room: params.limit.room(init.mean_packet),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             in_packets,
             buffer: params.buffer.unwrap_or(auto) / unit,
             capacity: init.capacity / unit,
@@ -106,7 +106,7 @@ impl Qdisc for AvqQueue {
         self.virtual_queue = (self.virtual_queue - self.virtual_capacity * passed).max(0.0);
         let free = self.alpha * self.gamma * self.capacity * passed;
         self.virtual_capacity = (self.virtual_capacity + free).min(self.capacity);
-        let verdict = if port.busy && !self.room.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
+        let verdict = if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
             Verdict::Drop(DropCause::Overflow)
         } else if self.virtual_queue + length > self.buffer {
             early(self.mark, packet)

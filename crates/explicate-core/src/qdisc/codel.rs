@@ -15,7 +15,7 @@
 //! | dropping | `State::dropping` | | | section 5.1 |
 //! | drop_next | `State::next` | s | | section 5.1 |
 //! | count, lastcount | `State::count`, `last_count` | packets | | section 5.1 |
-//! | control_law | [`Law::after`] | s | t + INTERVAL / sqrt(count) | section 5.3 |
+//! | control_law | [`Settings::after`] | s | t + INTERVAL / sqrt(count) | section 5.3 |
 //!
 //! Deviations:
 //! 1. An ECN-capable packet is marked instead of dropped, and is sent (as in Linux; the RFC leaves it open).
@@ -23,10 +23,10 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Fifo, Limit, Room};
+use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
 use crate::params::{Bytes, Flag, Info, Seconds, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -68,8 +68,8 @@ impl QdiscKind for CoDel {
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         let params = Params::of(init.values);
         Discipline::Departure(Box::new(CoDelQueue {
-            law: Law::new(&params.control),
-            room: params.limit.room(init.mean_packet),
+            settings: Settings::new(&params.control),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             state: State::default(),
             queue: Fifo::default(),
         }))
@@ -78,17 +78,17 @@ impl QdiscKind for CoDel {
 
 /// The constants of the control law.
 #[derive(Clone, Copy)]
-pub struct Law {
+pub struct Settings {
     target: Time,
     interval: Time,
     mtu: u64,
     mark: bool,
 }
 
-impl Law {
+impl Settings {
     /// With these constants.
-    pub fn new(control: &Control) -> Law {
-        Law {
+    pub fn new(control: &Control) -> Settings {
+        Settings {
             target: Time::from_secs_f64(control.target),
             interval: Time::from_secs_f64(control.interval),
             mtu: control.mtu as u64,
@@ -118,58 +118,58 @@ impl Default for State {
 }
 
 impl State {
-    /// The next packet of the queue and whether to mark it; packets dropped before it are `gone`.
-    pub fn dequeue(&mut self, law: &Law, queue: &mut Fifo, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
+    /// The next packet of the queue and whether to mark it; packets dropped before it are `dropped`.
+    pub fn dequeue(&mut self, settings: &Settings, queue: &mut Fifo, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)> {
         let mut head = queue.pop();
-        let mut bad = self.stands(law, head, queue.bytes(), now);
+        let mut bad = self.stands(settings, head, queue.bytes(), now);
         if !self.dropping && bad {
-            self.begin(law, now);
+            self.begin(settings, now);
             let first = head?;
-            if law.mark && first.capable {
+            if settings.mark && first.capable {
                 return Some((first, true));
             }
-            gone.push((first, DropCause::Early));
+            dropped.push((first, DropCause::Early));
             head = queue.pop();
-            self.stands(law, head, queue.bytes(), now);
+            self.stands(settings, head, queue.bytes(), now);
             return head.map(|packet| (packet, false));
         }
         self.dropping &= bad;
         while self.dropping && now >= self.next {
             let packet = head?;
             self.count += 1;
-            if law.mark && packet.capable {
-                self.next = law.after(self.next, self.count);
+            if settings.mark && packet.capable {
+                self.next = settings.after(self.next, self.count);
                 return Some((packet, true));
             }
-            gone.push((packet, DropCause::Early));
+            dropped.push((packet, DropCause::Early));
             head = queue.pop();
-            bad = self.stands(law, head, queue.bytes(), now);
+            bad = self.stands(settings, head, queue.bytes(), now);
             self.dropping = bad;
             if bad {
-                self.next = law.after(self.next, self.count);
+                self.next = settings.after(self.next, self.count);
             }
         }
         head.map(|packet| (packet, false))
     }
 
     /// A dropping phase begins, at the rate at which the last ended if that was recent.
-    fn begin(&mut self, law: &Law, now: Time) {
-        let lately = now.since(self.next).0 < 16 * law.interval.0;
+    fn begin(&mut self, settings: &Settings, now: Time) {
+        let lately = now.since(self.next).0 < 16 * settings.interval.0;
         let pace = self.count.saturating_sub(self.last_count);
         self.dropping = true;
         self.count = if lately && pace > 1 { pace } else { 1 };
         self.last_count = self.count;
-        self.next = law.after(now, self.count);
+        self.next = settings.after(now, self.count);
     }
 
     /// Whether the delay has been above the target for an interval, measured at the packet at the head.
-    fn stands(&mut self, law: &Law, head: Option<Queued>, left: u64, now: Time) -> bool {
-        if left <= law.mtu || head.is_none_or(|packet| now.since(packet.since) < law.target) {
+    fn stands(&mut self, settings: &Settings, head: Option<Queued>, left: u64, now: Time) -> bool {
+        if left <= settings.mtu || head.is_none_or(|packet| now.since(packet.since) < settings.target) {
             self.due = Time::NEVER;
             return false;
         }
         if self.due == Time::NEVER {
-            self.due = now + law.interval;
+            self.due = now + settings.interval;
         }
         now >= self.due
     }
@@ -182,22 +182,22 @@ impl State {
 }
 
 struct CoDelQueue {
-    law: Law,
-    room: Room,
+    settings: Settings,
+    queue_limit: QueueLimit,
     state: State,
     queue: Fifo,
 }
 
 impl ActiveQueue for CoDelQueue {
-    fn enqueue(&mut self, queued: Queued, _packet: &Packet, gone: &mut Gone) {
-        if self.queue.packets() == 0 || self.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+    fn enqueue(&mut self, queued: Queued, _packet: &Packet, dropped: &mut Dropped) {
+        if self.queue.packets() == 0 || self.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
             self.queue.push(queued);
         } else {
-            gone.push((queued, DropCause::Overflow));
+            dropped.push((queued, DropCause::Overflow));
         }
     }
-    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
-        self.state.dequeue(&self.law, &mut self.queue, now, gone)
+    fn dequeue(&mut self, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)> {
+        self.state.dequeue(&self.settings, &mut self.queue, now, dropped)
     }
     fn probe(&self, put: Probe<'_>) {
         self.state.probe(put);
@@ -211,21 +211,21 @@ mod tests {
 
     use super::*;
 
-    const LAW: Law = Law { target: Time::millis(5), interval: Time::millis(100), mtu: 1500, mark: true };
+    const SETTINGS: Settings = Settings { target: Time::millis(5), interval: Time::millis(100), mtu: 1500, mark: true };
 
     /// A packet is taken every millisecond of `span`, and always ten wait that have done so for `wait` ms: when packets were
     /// dropped or marked.
     fn chosen(state: &mut State, span: Range<u64>, wait: u64, capable: bool) -> Vec<u64> {
-        let (mut gone, mut times) = (Gone::new(), Vec::new());
+        let (mut dropped, mut times) = (Dropped::new(), Vec::new());
         for ms in span {
             let mut queue = Fifo::default();
             for _ in 0..10 {
                 queue.push(Queued { handle: 0, bytes: 1000, capable, since: Time::millis(ms - wait) });
             }
-            let (_, mark) = state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut gone).expect("one waits");
+            let (_, mark) = state.dequeue(&SETTINGS, &mut queue, Time::millis(ms), &mut dropped).expect("one waits");
             assert!(capable || !mark);
-            times.extend((0..gone.len() + mark as usize).map(|_| ms));
-            gone.clear();
+            times.extend((0..dropped.len() + mark as usize).map(|_| ms));
+            dropped.clear();
         }
         times
     }
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn drops_come_ever_sooner() {
         for capable in [false, true] {
-            let law = [1100, 1200, 1271, 1329, 1379, 1424];
-            assert_eq!(chosen(&mut State::default(), 1000..1430, 20, capable), law, "{capable}");
+            let instants = [1100, 1200, 1271, 1329, 1379, 1424];
+            assert_eq!(chosen(&mut State::default(), 1000..1430, 20, capable), instants, "{capable}");
         }
-        assert_eq!(LAW.after(Time::millis(200), 2).0, 270_710_678);
+        assert_eq!(SETTINGS.after(Time::millis(200), 2).0, 270_710_678);
     }
 
     #[test]
@@ -258,22 +258,22 @@ mod tests {
     #[test]
     fn a_burst_that_drains_is_let_pass() {
         // 90 packets at once, one leaves each ms: the wait falls below 5 ms within the interval.
-        let (mut queue, mut gone, mut state) = (Fifo::default(), Gone::new(), State::default());
+        let (mut queue, mut dropped, mut state) = (Fifo::default(), Dropped::new(), State::default());
         for handle in 0..90 {
             queue.push(Queued { handle, bytes: 1000, capable: false, since: Time::ZERO });
         }
         for ms in 0..90 {
             assert_eq!(
-                state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut gone).map(|p| p.0.handle),
+                state.dequeue(&SETTINGS, &mut queue, Time::millis(ms), &mut dropped).map(|p| p.0.handle),
                 Some(ms as u32)
             );
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
         // A queue of one packet is not dropped from, however long it waits.
         for ms in 1000..2000 {
             queue.push(Queued { handle: 0, bytes: 1000, capable: false, since: Time::ZERO });
-            assert!(state.dequeue(&LAW, &mut queue, Time::millis(ms), &mut gone).is_some());
+            assert!(state.dequeue(&SETTINGS, &mut queue, Time::millis(ms), &mut dropped).is_some());
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
     }
 }

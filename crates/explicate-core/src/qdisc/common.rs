@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use crate::api::Probe;
 use crate::params::{QueueLength, choices, parameters};
-use crate::qdisc::{ActiveQueue, DropCause, Gone, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, DropCause, Dropped, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
@@ -29,22 +29,22 @@ impl Limit {
         self.count == Count::Packets
     }
     /// The room of this limit, without the packet in service; `mean_packet` is in bytes.
-    pub fn room(&self, mean_packet: f64) -> Room {
+    pub fn queue_limit(&self, mean_packet: f64) -> QueueLimit {
         match self.count {
-            Count::Bytes => Room { bytes: self.limit as u64, packets: u32::MAX },
-            Count::Packets => Room { bytes: u64::MAX, packets: (self.limit / mean_packet + 0.5) as u32 },
+            Count::Bytes => QueueLimit { bytes: self.limit as u64, packets: u32::MAX },
+            Count::Packets => QueueLimit { bytes: u64::MAX, packets: (self.limit / mean_packet + 0.5) as u32 },
         }
     }
 }
 
 /// Maximum number of bytes or packets that may wait.
 #[derive(Clone, Copy)]
-pub struct Room {
+pub struct QueueLimit {
     bytes: u64,
     packets: u32,
 }
 
-impl Room {
+impl QueueLimit {
     /// Whether this many bytes and packets may wait.
     #[inline]
     pub fn holds(&self, (bytes, packets): (u64, u32)) -> bool {
@@ -93,10 +93,10 @@ impl Fifo {
 }
 
 impl ActiveQueue for Fifo {
-    fn enqueue(&mut self, queued: Queued, _packet: &Packet, _gone: &mut Gone) {
+    fn enqueue(&mut self, queued: Queued, _packet: &Packet, _gone: &mut Dropped) {
         self.push(queued);
     }
-    fn dequeue(&mut self, _now: Time, _gone: &mut Gone) -> Option<(Queued, bool)> {
+    fn dequeue(&mut self, _now: Time, _gone: &mut Dropped) -> Option<(Queued, bool)> {
         self.pop().map(|first| (first, false))
     }
     fn probe(&self, _put: Probe<'_>) {}

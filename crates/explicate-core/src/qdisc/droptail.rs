@@ -4,7 +4,7 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Limit, Room};
+use super::common::{Limit, QueueLimit};
 use crate::api::{PortView, Probe};
 use crate::params::Info;
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
@@ -23,18 +23,18 @@ impl QdiscKind for DropTail {
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
-        Discipline::Arrival(Box::new(Tail(Limit::of(init.values).room(init.mean_packet))))
+        Discipline::Arrival(Box::new(Tail(Limit::of(init.values).queue_limit(init.mean_packet))))
     }
 }
 
-struct Tail(Room);
+struct Tail(QueueLimit);
 
 impl Qdisc for Tail {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
         let fits = self.0.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) || !port.busy;
         if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) }
     }
-    fn room(&self) -> Option<Room> {
+    fn queue_limit(&self) -> Option<QueueLimit> {
         Some(self.0)
     }
     fn probe(&self, _put: Probe<'_>) {}

@@ -27,11 +27,11 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::codel::{Control, Law, State};
-use super::common::{Fifo, Limit, Room};
+use super::codel::{Control, Settings, State};
+use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
 use crate::params::{Bytes, Info, Number, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -78,8 +78,8 @@ struct Flow {
 }
 
 struct FqCoDelQueue {
-    law: Law,
-    room: Room,
+    settings: Settings,
+    queue_limit: QueueLimit,
     quantum: i64,
     salt: u64,
     flows: Vec<Flow>,
@@ -95,8 +95,8 @@ impl FqCoDelQueue {
         let mut flows = Vec::new();
         flows.resize_with(params.flows as usize, Flow::default);
         FqCoDelQueue {
-            law: Law::new(&params.control),
-            room: params.limit.room(init.mean_packet),
+            settings: Settings::new(&params.control),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             quantum: params.quantum as i64,
             salt: init.rng.clone().next_u64(),
             flows,
@@ -116,7 +116,7 @@ impl FqCoDelQueue {
     }
 
     /// Removes half of the packets of the longest queue (by bytes), from its head.
-    fn drop_from_fattest(&mut self, gone: &mut Gone) {
+    fn drop_from_fattest(&mut self, dropped: &mut Dropped) {
         let listed = self.new.iter().chain(&self.old);
         // If several are equally long, the one whose turn is last, which changes with every round.
         let Some(&fattest) = listed.max_by_key(|&&i| self.flows[i as usize].queue.bytes()) else { return };
@@ -125,13 +125,13 @@ impl FqCoDelQueue {
             let Some(packet) = queue.pop() else { return };
             self.bytes -= packet.bytes as u64;
             self.packets -= 1;
-            gone.push((packet, DropCause::Overflow));
+            dropped.push((packet, DropCause::Overflow));
         }
     }
 }
 
 impl ActiveQueue for FqCoDelQueue {
-    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone) {
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, dropped: &mut Dropped) {
         let index = self.index(packet);
         let flow = &mut self.flows[index];
         if !flow.listed {
@@ -142,12 +142,12 @@ impl ActiveQueue for FqCoDelQueue {
         flow.queue.push(queued);
         self.bytes += queued.bytes as u64;
         self.packets += 1;
-        while self.packets > 1 && !self.room.holds((self.bytes, self.packets)) {
-            self.drop_from_fattest(gone);
+        while self.packets > 1 && !self.queue_limit.holds((self.bytes, self.packets)) {
+            self.drop_from_fattest(dropped);
         }
     }
 
-    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -159,10 +159,10 @@ impl ActiveQueue for FqCoDelQueue {
                 self.old.push_back(index);
                 continue;
             }
-            let dropped = gone.len();
-            let next = flow.codel.dequeue(&self.law, &mut flow.queue, now, gone);
+            let before = dropped.len();
+            let next = flow.codel.dequeue(&self.settings, &mut flow.queue, now, dropped);
             let sent = next.iter().map(|(packet, _)| packet);
-            for packet in sent.chain(gone[dropped..].iter().map(|(packet, _)| packet)) {
+            for packet in sent.chain(dropped[before..].iter().map(|(packet, _)| packet)) {
                 self.bytes -= packet.bytes as u64;
                 self.packets -= 1;
             }
@@ -200,34 +200,34 @@ mod tests {
         let rng = Rng::stream(1, "fq");
         FqCoDelQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng })
     }
-    fn arrive(q: &mut FqCoDelQueue, ms: u64, flow: u32, handle: u32, gone: &mut Gone) {
+    fn arrive(q: &mut FqCoDelQueue, ms: u64, flow: u32, handle: u32, dropped: &mut Dropped) {
         let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
         packet.transport.set_flow(flow);
-        q.enqueue(Queued { handle, bytes: 1000, capable: false, since: Time::millis(ms) }, &packet, gone);
+        q.enqueue(Queued { handle, bytes: 1000, capable: false, since: Time::millis(ms) }, &packet, dropped);
     }
 
     /// A line that sends one packet per millisecond. Flow 1 sends two per millisecond, flow 2 one packet every 20 ms
     /// (handles from 1,000,000): flow 2 never loses a packet and never waits; flow 1 has all drops.
     #[test]
     fn a_sparse_flow_is_not_touched_by_a_greedy_one() {
-        let (mut q, mut gone) = (queue(200.0), Gone::new());
+        let (mut q, mut dropped) = (queue(200.0), Dropped::new());
         let (mut lost, mut sparse) = (0, 0);
         for ms in 0..5000u64 {
-            arrive(&mut q, ms, 1, 2 * ms as u32, &mut gone);
-            arrive(&mut q, ms, 1, 2 * ms as u32 + 1, &mut gone);
+            arrive(&mut q, ms, 1, 2 * ms as u32, &mut dropped);
+            arrive(&mut q, ms, 1, 2 * ms as u32 + 1, &mut dropped);
             if ms % 20 == 0 {
-                arrive(&mut q, ms, 2, 1_000_000 + ms as u32, &mut gone);
+                arrive(&mut q, ms, 2, 1_000_000 + ms as u32, &mut dropped);
             }
-            let (sent, _) = q.dequeue(Time::millis(ms), &mut gone).expect("packets wait");
+            let (sent, _) = q.dequeue(Time::millis(ms), &mut dropped).expect("packets wait");
             if sent.handle >= 1_000_000 {
                 sparse += 1;
                 // At first both queues are new, and the other's quantum comes before it: two packets.
                 let waited = ms - (sent.handle as u64 - 1_000_000);
                 assert!(waited <= if ms < 20 { 2 } else { 0 }, "sent at {ms}: {sent:?}");
             }
-            assert!(gone.iter().all(|(packet, _)| packet.handle < 1_000_000));
-            lost += gone.len() as u32;
-            gone.clear();
+            assert!(dropped.iter().all(|(packet, _)| packet.handle < 1_000_000));
+            lost += dropped.len() as u32;
+            dropped.clear();
         }
         assert_eq!(sparse, 250);
         assert_eq!(10_000 + 250, 5000 + lost + q.packets);
@@ -236,39 +236,39 @@ mod tests {
 
     #[test]
     fn flows_share_by_bytes() {
-        let (mut q, mut gone) = (queue(1000.0), Gone::new());
+        let (mut q, mut dropped) = (queue(1000.0), Dropped::new());
         let mut handle = 0;
         for flow in [1, 2, 3] {
             for _ in 0..100 * flow {
-                arrive(&mut q, 0, flow, handle, &mut gone);
+                arrive(&mut q, 0, flow, handle, &mut dropped);
                 handle += 1;
             }
         }
         // While all three wait, each has a third, in order.
         let mut sent = [0, 0, 0];
         for _ in 0..150 {
-            let (packet, _) = q.dequeue(Time::millis(1), &mut gone).expect("packets wait");
+            let (packet, _) = q.dequeue(Time::millis(1), &mut dropped).expect("packets wait");
             let flow =
                 [0..100, 100..300, 300..600].iter().position(|r| r.contains(&packet.handle)).expect("one of them");
             sent[flow] += 1;
         }
         assert!(sent.iter().all(|n| (49..=51).contains(n)), "{sent:?}");
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
     }
 
     #[test]
     fn when_full_the_fattest_loses_half_from_its_head() {
-        let (mut q, mut gone) = (queue(10.0), Gone::new());
+        let (mut q, mut dropped) = (queue(10.0), Dropped::new());
         for handle in 0..8 {
-            arrive(&mut q, 0, 1, handle, &mut gone);
+            arrive(&mut q, 0, 1, handle, &mut dropped);
         }
-        arrive(&mut q, 0, 2, 100, &mut gone);
-        arrive(&mut q, 0, 2, 101, &mut gone);
-        assert!(gone.is_empty());
-        arrive(&mut q, 0, 2, 102, &mut gone);
-        let lost: Vec<u32> = gone.iter().map(|(packet, _)| packet.handle).collect();
+        arrive(&mut q, 0, 2, 100, &mut dropped);
+        arrive(&mut q, 0, 2, 101, &mut dropped);
+        assert!(dropped.is_empty());
+        arrive(&mut q, 0, 2, 102, &mut dropped);
+        let lost: Vec<u32> = dropped.iter().map(|(packet, _)| packet.handle).collect();
         assert_eq!(lost, [0, 1, 2, 3]);
-        assert!(gone.iter().all(|(_, cause)| *cause == DropCause::Overflow));
+        assert!(dropped.iter().all(|(_, cause)| *cause == DropCause::Overflow));
         assert_eq!((q.bytes, q.packets), (7000, 7));
     }
 }

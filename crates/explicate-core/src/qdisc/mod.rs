@@ -3,11 +3,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use self::common::Room;
+use self::common::QueueLimit;
 use crate::api::{PortView, Probe};
 use crate::params::{Info, Values};
-pub use crate::passage::DropCause;
 use crate::rng::Rng;
+pub use crate::transit::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -103,7 +103,7 @@ pub trait Qdisc: Send {
     }
     /// A promise: this discipline only drops packets that do not fit into this room behind the waiting packets, and
     /// nothing while no packet is in service. Called once; a port may then do this itself. A law checks it.
-    fn room(&self) -> Option<Room> {
+    fn queue_limit(&self) -> Option<QueueLimit> {
         None
     }
     /// The timer of [`Qdisc::next_timer`] expired.
@@ -132,16 +132,16 @@ pub struct Queued {
 }
 
 /// Packets that an [`ActiveQueue`] dropped.
-pub type Gone = Vec<(Queued, DropCause)>;
+pub type Dropped = Vec<(Queued, DropCause)>;
 
 /// A queue that stores its packets: it selects the next one when the line becomes free, and may then drop or mark.
 pub trait ActiveQueue: Send {
-    /// A packet with the headers `packet` arrived. Packets without room are `gone`: this one or others. The port
+    /// A packet with the headers `packet` arrived. Packets without room are `dropped`: this one or others. The port
     /// counts the waiting packets, and requests packets until none waits.
-    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, dropped: &mut Dropped);
     /// The packet to send now, and whether it is to be marked; `None` if the queue is empty. Dropped packets are
-    /// `gone`.
-    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
+    /// `dropped`.
+    fn dequeue(&mut self, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)>;
     /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

@@ -18,7 +18,7 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Limit, Room, early};
+use super::common::{Limit, QueueLimit, early};
 use crate::api::{PortView, Probe};
 use crate::params::{Auto, Flag, Info, Number, QueueLength, Seconds, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
@@ -67,7 +67,7 @@ struct PiQueue {
     target: f64,
     interval: Time,
     mark: bool,
-    room: Room,
+    queue_limit: QueueLimit,
     in_packets: bool,
     mean_packet: f64,
     /// Mean packets at the last sample.
@@ -87,7 +87,7 @@ impl PiQueue {
             target: params.target.map_or(200.0, |target| target / init.mean_packet),
             interval,
             mark: params.mark,
-            room: params.limit.room(init.mean_packet),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             in_packets: params.limit.in_packets(),
             mean_packet: init.mean_packet,
             before: 0.0,
@@ -106,7 +106,7 @@ impl PiQueue {
 
 impl Qdisc for PiQueue {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
-        if port.busy && !self.room.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
+        if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
             return Verdict::Drop(DropCause::Overflow);
         }
         let length = if self.in_packets { 1.0 } else { packet.ip_len as f64 / self.mean_packet };

@@ -32,10 +32,10 @@
 
 use alloc::boxed::Box;
 
-use super::common::{Fifo, Limit, Room, early};
+use super::common::{Fifo, Limit, QueueLimit, early};
 use crate::api::{PortView, Probe};
 use crate::params::{Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -83,10 +83,10 @@ impl QdiscKind for Rem {
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
-        let law = RemQueue::new(init);
+        let rem = RemQueue::new(init);
         match Params::of(init.values).mark_at {
-            MarkAt::Arrival => Discipline::Arrival(Box::new(law)),
-            MarkAt::Departure => Discipline::Departure(Box::new(MarkedLate { law, queue: Fifo::default() })),
+            MarkAt::Arrival => Discipline::Arrival(Box::new(rem)),
+            MarkAt::Departure => Discipline::Departure(Box::new(MarkedLate { rem, queue: Fifo::default() })),
         }
     }
 }
@@ -107,7 +107,7 @@ struct RemQueue {
     carried: f64,
     weight: f64,
     mark: bool,
-    room: Room,
+    queue_limit: QueueLimit,
     in_packets: bool,
     mean_packet: f64,
     /// Mean packets that arrived in this interval, and their moving average.
@@ -134,7 +134,7 @@ impl RemQueue {
             carried: interval / packet_time,
             weight: params.weight,
             mark: params.mark,
-            room: params.limit.room(init.mean_packet),
+            queue_limit: params.limit.queue_limit(init.mean_packet),
             in_packets: params.limit.in_packets(),
             mean_packet: init.mean_packet,
             arrived: 0.0,
@@ -170,7 +170,7 @@ impl Qdisc for RemQueue {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
         let length = self.length(packet.ip_len);
         self.arrived += length;
-        if port.busy && !self.room.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
+        if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
             return Verdict::Drop(DropCause::Overflow);
         }
         if self.chooses(length) { early(self.mark, packet) } else { Verdict::Accept }
@@ -191,53 +191,53 @@ impl Qdisc for RemQueue {
 
 /// The law over a queue of its own, from which packets leave with the mark of that time.
 struct MarkedLate {
-    law: RemQueue,
+    rem: RemQueue,
     queue: Fifo,
 }
 
 impl MarkedLate {
     /// Ends the intervals that are over by now; arrivals and departures occurred only in the first.
     fn catch_up(&mut self, now: Time) {
-        let waiting = if self.law.in_packets {
+        let waiting = if self.rem.in_packets {
             self.queue.packets() as f64
         } else {
-            self.queue.bytes() as f64 / self.law.mean_packet
+            self.queue.bytes() as f64 / self.rem.mean_packet
         };
-        while self.law.due <= now {
-            self.law.update(waiting);
-            self.law.due += self.law.interval;
-            if self.law.price == 0.0 && waiting == 0.0 && self.law.input <= self.law.carried && self.law.due <= now {
+        while self.rem.due <= now {
+            self.rem.update(waiting);
+            self.rem.due += self.rem.interval;
+            if self.rem.price == 0.0 && waiting == 0.0 && self.rem.input <= self.rem.carried && self.rem.due <= now {
                 // An idle line keeps it there: only the mean input goes on falling.
-                let left = 1 + now.since(self.law.due).0 / self.law.interval.0;
-                self.law.input *= libm::pow(1.0 - self.law.weight, left as f64);
-                self.law.due += Time(left * self.law.interval.0);
+                let left = 1 + now.since(self.rem.due).0 / self.rem.interval.0;
+                self.rem.input *= libm::pow(1.0 - self.rem.weight, left as f64);
+                self.rem.due += Time(left * self.rem.interval.0);
             }
         }
     }
 }
 
 impl ActiveQueue for MarkedLate {
-    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone) {
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, dropped: &mut Dropped) {
         self.catch_up(queued.since);
-        let length = self.law.length(queued.bytes);
-        self.law.arrived += length;
-        if self.queue.packets() > 0 && !self.law.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
-            gone.push((queued, DropCause::Overflow));
-        } else if early(self.law.mark, packet) != Verdict::Mark && self.law.chooses(length) {
-            gone.push((queued, DropCause::Early));
+        let length = self.rem.length(queued.bytes);
+        self.rem.arrived += length;
+        if self.queue.packets() > 0 && !self.rem.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+            dropped.push((queued, DropCause::Overflow));
+        } else if early(self.rem.mark, packet) != Verdict::Mark && self.rem.chooses(length) {
+            dropped.push((queued, DropCause::Early));
         } else {
             self.queue.push(queued);
         }
     }
-    fn dequeue(&mut self, now: Time, _gone: &mut Gone) -> Option<(Queued, bool)> {
+    fn dequeue(&mut self, now: Time, _gone: &mut Dropped) -> Option<(Queued, bool)> {
         self.catch_up(now);
         let first = self.queue.pop()?;
-        let length = self.law.length(first.bytes);
-        let marked = self.law.mark && first.capable && self.law.chooses(length);
+        let length = self.rem.length(first.bytes);
+        let marked = self.rem.mark && first.capable && self.rem.chooses(length);
         Some((first, marked))
     }
     fn probe(&self, put: Probe<'_>) {
-        Qdisc::probe(&self.law, put);
+        Qdisc::probe(&self.rem, put);
     }
 }
 
@@ -321,13 +321,13 @@ mod tests {
     }
 
     fn late(settings: &[(&str, f64)]) -> MarkedLate {
-        MarkedLate { law: rem(settings), queue: Fifo::default() }
+        MarkedLate { rem: rem(settings), queue: Fifo::default() }
     }
-    fn joins(q: &mut MarkedLate, handle: u32, since: Time, ecn: Ecn) -> Gone {
+    fn joins(q: &mut MarkedLate, handle: u32, since: Time, ecn: Ecn) -> Dropped {
         let queued = Queued { handle, bytes: 1000, capable: ecn != Ecn::NotCapable, since };
-        let mut gone = Gone::new();
-        q.enqueue(queued, &packet(1000, ecn), &mut gone);
-        gone
+        let mut dropped = Dropped::new();
+        q.enqueue(queued, &packet(1000, ecn), &mut dropped);
+        dropped
     }
 
     /// A packet that came at a price of nothing leaves at a price that marks nearly all, 1 - 1.001^-10000: it is marked. One that
@@ -338,8 +338,8 @@ mod tests {
         for handle in 0..100 {
             assert!(joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty());
         }
-        (q.law.price, q.law.probability) = (10_000.0, probability(10_000.0, 1.001));
-        let marked = |q: &mut MarkedLate, us| q.dequeue(Time::micros(us), &mut Gone::new()).map(|(_, mark)| mark);
+        (q.rem.price, q.rem.probability) = (10_000.0, probability(10_000.0, 1.001));
+        let marked = |q: &mut MarkedLate, us| q.dequeue(Time::micros(us), &mut Dropped::new()).map(|(_, mark)| mark);
         assert!((0..100).all(|us| marked(&mut q, us) == Some(true)));
         assert_eq!(marked(&mut q, 100), None);
         let dropped = joins(&mut q, 100, Time::micros(101), Ecn::NotCapable);
@@ -353,12 +353,12 @@ mod tests {
         let mut q = late(&[]);
         (0..50).for_each(|handle| assert!(joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty()));
         q.catch_up(Time::millis(2));
-        assert!((q.law.price - 0.028).abs() < 1e-12, "{}", q.law.price);
+        assert!((q.rem.price - 0.028).abs() < 1e-12, "{}", q.rem.price);
         q.catch_up(Time::millis(4));
-        assert!((q.law.price - 0.006).abs() < 1e-12, "{}", q.law.price);
-        while q.dequeue(Time::millis(5), &mut Gone::new()).is_some() {}
+        assert!((q.rem.price - 0.006).abs() < 1e-12, "{}", q.rem.price);
+        while q.dequeue(Time::millis(5), &mut Dropped::new()).is_some() {}
         q.catch_up(Time::secs(3600));
-        assert_eq!((q.law.price, q.law.due), (0.0, Time::secs(3600) + Time::millis(2)));
+        assert_eq!((q.rem.price, q.rem.due), (0.0, Time::secs(3600) + Time::millis(2)));
     }
 
     #[test]

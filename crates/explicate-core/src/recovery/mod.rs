@@ -2,15 +2,16 @@
 
 use alloc::boxed::Box;
 
-use self::steady::Steady;
+use self::loss_free::LossFree;
 use crate::api::Probe;
 use crate::params::{Info, Packets, Param, Seconds, Values, choices, parameters};
 use crate::units::Time;
 
-pub(crate) mod outstanding;
+pub(crate) mod handle;
+pub mod loss_free;
 pub mod rto;
+pub(crate) mod rtt;
 pub mod scoreboard;
-pub mod steady;
 #[cfg(test)]
 mod testing;
 pub mod timers;
@@ -194,12 +195,12 @@ pub trait Recovery: Send {
     /// Lends its counters to the flow while no segment is missing, no retransmission is pending and all outstanding
     /// data are in flight. Until it takes them back, it receives neither in-order acknowledgements nor new segments.
     /// By default it lends nothing.
-    fn lend(&self) -> Option<Steady> {
+    fn check_out(&self) -> Option<LossFree> {
         None
     }
     /// Takes back the lent counters.
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        let _ = (steady, at);
+    fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
+        let _ = (loss_free, at);
     }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.

@@ -30,7 +30,7 @@ use alloc::boxed::Box;
 use crate::api::Probe;
 use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
-use crate::recovery::steady::Steady;
+use crate::recovery::loss_free::LossFree;
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -149,12 +149,12 @@ impl Recovery for NewRenoRecovery {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.extra.max(0) as u32), self.recovering)
     }
 
-    fn lend(&self) -> Option<Steady> {
-        if self.extra != 0 || self.recovering { None } else { self.seq.lend(&self.rto) }
+    fn check_out(&self) -> Option<LossFree> {
+        if self.extra != 0 || self.recovering { None } else { self.seq.check_out(&self.rto) }
     }
 
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.seq.take_back(&mut self.rto, steady, at);
+    fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
+        self.seq.check_in(&mut self.rto, loss_free, at);
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {

@@ -5,9 +5,9 @@
 //!
 //! Deviations:
 //! 1. After a timeout ssthresh is half of the window or of the outstanding data, whichever is less, as in BSD, Linux
-//!    and ns-2, over every recovery (`flow.rs`). FlightSize of RFC 5681 equation 4, read literally, also counts
-//!    segments that an episode has sent beyond the window. A window with several losses ends in a timeout here, and
-//!    ssthresh would exceed the capacity of the path, so that a second and a third timeout would follow.
+//!    and ns-2, over every recovery (`endpoint/sender.rs`). FlightSize of RFC 5681 equation 4, read literally, also
+//!    counts segments that an episode has sent beyond the window. A window with several losses ends in a timeout here,
+//!    and ssthresh would exceed the capacity of the path, so that a second and a third timeout would follow.
 //! 2. The timer restarts with the fast retransmission, as in ns-2.
 //! 3. Back-off ends with the first acknowledgement of new data, over every recovery: each carries a time stamp, which
 //!    is the new measurement that RFC 6298 section 5 requires. ns-2 keeps the doubled timeout until a segment is
@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use crate::api::Probe;
 use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
-use crate::recovery::steady::Steady;
+use crate::recovery::loss_free::LossFree;
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -113,12 +113,12 @@ impl Recovery for RenoRecovery {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), self.recovering)
     }
 
-    fn lend(&self) -> Option<Steady> {
-        if self.duplicates > 0 || self.recovering { None } else { self.seq.lend(&self.rto) }
+    fn check_out(&self) -> Option<LossFree> {
+        if self.duplicates > 0 || self.recovering { None } else { self.seq.check_out(&self.rto) }
     }
 
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.seq.take_back(&mut self.rto, steady, at);
+    fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
+        self.seq.check_in(&mut self.rto, loss_free, at);
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {

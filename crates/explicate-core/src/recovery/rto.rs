@@ -4,7 +4,8 @@ use core::num::NonZeroU64;
 
 use crate::api::Probe;
 use crate::params::Values;
-use crate::recovery::steady::Steady;
+use crate::recovery::loss_free::LossFree;
+use crate::recovery::rtt::{smoothed, timeout_of};
 use crate::recovery::{BackoffUntil, Common, RecoveryState};
 use crate::units::Time;
 
@@ -64,13 +65,13 @@ impl Rto {
         Time((base << self.backoffs).min(self.max))
     }
     /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
-    fn lend(&self) -> Option<Steady> {
+    fn check_out(&self) -> Option<LossFree> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
+        ready.then_some(LossFree { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
     }
     /// Takes it back.
-    fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
-        (self.srtt, self.rttvar, self.deadline) = (srtt.0, steady.rttvar, deadline);
+    fn check_in(&mut self, loss_free: &LossFree, srtt: Time, deadline: Time) {
+        (self.srtt, self.rttvar, self.deadline) = (srtt.0, loss_free.rttvar, deadline);
     }
     /// Starts the timer over (5.1, 5.3).
     #[inline]
@@ -129,33 +130,6 @@ impl Rto {
         put("srtt_ms", Time(self.srtt).as_millis_f64());
         put("rto_ms", self.timeout().as_millis_f64());
     }
-}
-
-/// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT. With a clock that
-/// ticks they are integers, as hosts with such clocks compute them.
-#[inline(always)]
-pub(crate) fn smoothed(srtt: u64, rttvar: u64, sample: u64, tick: u32) -> (u64, u64) {
-    if tick > 0 {
-        return smoothed_in_ticks(srtt, rttvar, sample, tick as u64);
-    }
-    (srtt - srtt / 8 + sample / 8, rttvar - rttvar / 4 + srtt.abs_diff(sample) / 4)
-}
-/// The same in Jacobson's integers (Congestion avoidance and control, 1988, appendix A): SRTT has units of an eighth
-/// of a tick, RTTVAR of a quarter, and both are compared in whole ticks. BSD and ns-2 round like this, and so does
-/// Linux 2.4 except for its variance. SRTT is then up to a tick above the mean: with samples of one tick and two it
-/// stays close to two.
-#[cold]
-fn smoothed_in_ticks(srtt: u64, rttvar: u64, sample: u64, tick: u64) -> (u64, u64) {
-    let whole = |estimate: u64| estimate - estimate % tick;
-    let deviation = whole(srtt).abs_diff(sample);
-    let next = srtt + sample / 8 - whole(srtt) / 8;
-    (next, rttvar + deviation / 4 - whole(rttvar) / 4)
-}
-/// The timeout before its bounds (2.2). RTTVAR is at least half a tick, so the minimum G of the variance needs no
-/// code.
-#[inline(always)]
-pub(super) fn timeout_of(srtt: u64, rttvar: u64) -> u64 {
-    srtt + 4 * rttvar
 }
 
 /// State of a flow: `acked <= next <= highest`, in segments.
@@ -218,15 +192,15 @@ impl Sequence {
             timer: rto.deadline(),
         }
     }
-    /// The result of [`crate::recovery::Recovery::lend`] if all outstanding data are in flight and nothing is to be
-    /// retransmitted.
-    pub fn lend(&self, rto: &Rto) -> Option<Steady> {
-        if self.next == self.highest { rto.lend() } else { None }
+    /// The result of [`crate::recovery::Recovery::check_out`] if all outstanding data are in flight and nothing is to
+    /// be retransmitted.
+    pub fn check_out(&self, rto: &Rto) -> Option<LossFree> {
+        if self.next == self.highest { rto.check_out() } else { None }
     }
     /// Takes back sequence and timer.
-    pub fn take_back(&mut self, rto: &mut Rto, steady: &Steady, at: &RecoveryState) {
+    pub fn check_in(&mut self, rto: &mut Rto, loss_free: &LossFree, at: &RecoveryState) {
         *self = Sequence { acked: at.acked, next: at.next, highest: at.highest };
-        rto.take_back(steady, at.srtt, at.timer);
+        rto.check_in(loss_free, at.srtt, at.timer);
     }
     /// Goes back to the first unacknowledged segment (after a timeout).
     pub fn roll_back(&mut self) {
@@ -274,10 +248,13 @@ mod tests {
         assert_eq!((rto.timeout(), rto.backoffs()), (Time::millis(2400), 1));
         rto.acknowledged(Time::secs(1), true, true);
         assert_eq!(rto.deadline(), Time::millis(1300));
-        let lent = Sequence::default().lend(&rto);
+        let checked_out = Sequence::default().check_out(&rto);
         rto.expired(Time::ZERO);
         rto.acknowledged(Time::secs(1), true, false);
-        assert!(lent.is_some() && Sequence::default().lend(&rto).is_none(), "the flow keeps no timer that backs off");
+        assert!(
+            checked_out.is_some() && Sequence::default().check_out(&rto).is_none(),
+            "the flow keeps no timer that backs off"
+        );
     }
 
     /// Every recovery: four segments time out and go again. The first comes back, and only then one that was never sent before.

@@ -48,7 +48,7 @@ use crate::api::Probe;
 use crate::params::{Info, Values, choices, parameters};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::scoreboard::Scoreboard;
-use crate::recovery::steady::Steady;
+use crate::recovery::loss_free::LossFree;
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -337,13 +337,13 @@ impl Recovery for SackRecovery {
         self.seq.state(&self.rto, self.pipe, self.recovering)
     }
 
-    fn lend(&self) -> Option<Steady> {
-        let steady = self.quiet && !self.first && self.pipe == self.seq.highest - self.seq.acked;
-        if steady { self.seq.lend(&self.rto) } else { None }
+    fn check_out(&self) -> Option<LossFree> {
+        let loss_free = self.quiet && !self.first && self.pipe == self.seq.highest - self.seq.acked;
+        if loss_free { self.seq.check_out(&self.rto) } else { None }
     }
 
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.seq.take_back(&mut self.rto, steady, at);
+    fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
+        self.seq.check_in(&mut self.rto, loss_free, at);
         self.pipe = at.in_flight;
     }
 

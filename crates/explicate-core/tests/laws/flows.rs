@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 
 use explicate_core::api::{AnyProtocol, RouterInit};
-use explicate_core::flow::{self, Event, Flow, FlowInit};
+use explicate_core::endpoint::{self, Event, FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::recovery::{AnyRecoveryKind, COMMON};
 use explicate_core::registry::{self, PROTOCOLS, RECOVERIES};
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, Transport, flag};
 
@@ -30,8 +29,8 @@ const LINE: Rate = Rate::mbps(10);
 const DELAY: Time = Time::millis(20);
 
 struct World {
-    flow: Flow,
-    sink: Sink,
+    flow: SenderEndpoint,
+    receiver: ReceiverEndpoint,
     port: Port,
     packets: Packets,
     /// Under way: when they arrive, and what.
@@ -78,8 +77,8 @@ impl World {
             number: 0,
         });
         World {
-            flow: Flow::new(&init),
-            sink: Sink::new(&init),
+            flow: SenderEndpoint::new(&init),
+            receiver: ReceiverEndpoint::new(&init),
             port,
             packets: Packets::default(),
             data: VecDeque::new(),
@@ -108,7 +107,7 @@ impl World {
 
     fn answer(&mut self) {
         let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
-        while self.sink.poll_transmit(self.now, &mut ack, &mut sack) {
+        while self.receiver.poll_transmit(self.now, &mut ack, &mut sack) {
             self.acks_sent += 1;
             if self.rng.uniform() >= self.loss.1 {
                 self.acks.push_back((self.now + DELAY, ack, sack));
@@ -120,22 +119,22 @@ impl World {
     fn step(&mut self) -> bool {
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
         let (d, a) = (at(self.data.front().map(|d| d.0)), at(self.acks.front().map(|a| a.0)));
-        let held = self.sink.poll_timeout();
+        let held = self.receiver.poll_timeout();
         let next = d.min(a).min(self.flow.poll_timeout()).min(held);
         if next == Time::NEVER {
             return false;
         }
         self.now = next;
-        self.port.settle(next, &mut self.packets);
+        self.port.catch_up(next, &mut self.packets);
         if d == next {
             let (_, handle) = self.data.pop_front().unwrap();
             let packet = &self.packets.0[handle as usize];
             self.arrived += packet.transport.payload() as u64;
-            self.sink.handle_packet(next, packet);
+            self.receiver.handle_packet(next, packet);
             self.answer();
         } else if held == next {
-            self.sink.handle_timeout(next);
-            assert!(self.sink.poll_timeout() > next, "a driver would spin");
+            self.receiver.handle_timeout(next);
+            assert!(self.receiver.poll_timeout() > next, "a driver would spin");
             self.answer();
         } else if a == next {
             let (_, packet, sack) = self.acks.pop_front().unwrap();
@@ -175,7 +174,7 @@ fn transfer(
         assert!(w.step(), "{what}: stalled at {}", w.now);
         assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats());
     }
-    let got = w.sink.stats().payload;
+    let got = w.receiver.stats().payload;
     if r.reliable() {
         assert_eq!(got, BYTES, "{what}: payload in order");
     } else {
@@ -238,7 +237,7 @@ fn a_timeout_halves_the_window_and_not_what_inflated_it() {
 /// Values with one of the parameters that every flow has.
 fn with(name: &str, value: f64) -> Values {
     let mut values = Values::default();
-    values.set(flow::PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+    values.set(endpoint::PARAMS.iter().find(|p| p.name == name).unwrap(), value);
     values
 }
 
@@ -248,7 +247,7 @@ fn delayed_acknowledgements_deliver_everything() {
     for (p, r) in pairs() {
         for loss in [(0.0, 0.0), (0.05, 0.05)] {
             let w = transfer(p, r, &values, 1, loss);
-            let (packets, acks) = (w.sink.stats().received, w.acks_sent);
+            let (packets, acks) = (w.receiver.stats().received, w.acks_sent);
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
             // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for. Nor was
             // the window so small that every second one waits for the timer.
@@ -277,8 +276,8 @@ fn flows_survive_any_packet() {
 }
 
 fn any_packet(p: &'static AnyProtocol, r: &'static AnyRecoveryKind, dice: &mut Dice) -> Hash {
-    let mut values = dice.values(&[p.params(), COMMON, r.params(), flow::PARAMS]);
-    let window = flow::PARAMS.iter().find(|p| p.name == "receiver_window").unwrap();
+    let mut values = dice.values(&[p.params(), COMMON, r.params(), endpoint::PARAMS]);
+    let window = endpoint::PARAMS.iter().find(|p| p.name == "receiver_window").unwrap();
     values.set(window, (1 + dice.number(500)) as f64); // wild feedback would fill the memory
     let mut w = World::new(p, r, &values, 1, (0.02, 0.02));
     w.flow.write(u64::MAX, false);
@@ -315,8 +314,8 @@ fn any_packet(p: &'static AnyProtocol, r: &'static AnyRecoveryKind, dice: &mut D
             w.flow.handle_packet(w.now, &packet, &sack);
             w.send();
         } else {
-            w.sink.handle_packet(w.now, &packet);
-            w.sink.poll_transmit(w.now, &mut packet, &mut sack);
+            w.receiver.handle_packet(w.now, &packet);
+            w.receiver.poll_transmit(w.now, &mut packet, &mut sack);
         }
         let cwnd = w.flow.cwnd();
         assert!(cwnd.is_finite() && cwnd >= 1.0, "{}/{}", p.name(), r.name());

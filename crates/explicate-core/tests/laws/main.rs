@@ -11,7 +11,7 @@ mod promises;
 
 use std::collections::BTreeSet;
 
-use explicate_core::flow;
+use explicate_core::endpoint;
 use explicate_core::params::{Param, Unit, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery::COMMON;
@@ -149,10 +149,10 @@ fn parameters_are_sound_and_their_names_unique() {
         names_are_unique(p.name(), [p.router_params()]);
         for r in RECOVERIES {
             let owner = format!("{}/{}", p.name(), r.name());
-            names_are_unique(&owner, [p.params(), COMMON, r.params(), flow::PARAMS]);
+            names_are_unique(&owner, [p.params(), COMMON, r.params(), endpoint::PARAMS]);
         }
     }
-    params_are_sound("every flow", flow::PARAMS);
+    params_are_sound("every flow", endpoint::PARAMS);
     params_are_sound("every recovery", COMMON);
     RECOVERIES.iter().for_each(|r| params_are_sound(r.name(), r.params()));
     for (name, params) in QDISCS
@@ -184,7 +184,7 @@ fn presets_resolve() {
         let resolved = resolve(preset.name).unwrap_or_else(|why| panic!("{why}"));
         assert!(!resolve(preset.fallback).unwrap().protocol.explicit(), "{} falls back to explicit", preset.name);
         for (name, value) in preset.params {
-            let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), flow::PARAMS];
+            let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), endpoint::PARAMS];
             let param = lists.into_iter().flatten().find(|p| p.name == *name);
             let param = param.unwrap_or_else(|| panic!("{} sets `{name}`, which is not declared", preset.name));
             assert!((param.min..=param.max).contains(value), "{} sets `{name}` out of bounds", preset.name);

@@ -8,7 +8,7 @@ use explicate_core::api::{
     Sender, SenderInit, Sent, Writes,
 };
 use explicate_core::params::Values;
-use explicate_core::qdisc::common::{Limit, Room};
+use explicate_core::qdisc::common::{Limit, QueueLimit};
 use explicate_core::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, Verdict};
 use explicate_core::registry::{PROTOCOLS, QDISCS};
 use explicate_core::testing;
@@ -323,8 +323,8 @@ fn routers_that_lie_are_found() {
 
 // --------------------------------------------------------------------------------------- queue disciplines
 
-/// [`Qdisc::room`]: the discipline does what the room says, departures change nothing, and it has no timer.
-fn qdisc_is_its_room(q: &mut dyn Qdisc, room: Room, dice: &mut Dice) -> Judged {
+/// [`Qdisc::queue_limit`]: the discipline does what the room says, departures change nothing, and it has no timer.
+fn qdisc_is_its_limit(q: &mut dyn Qdisc, queue_limit: QueueLimit, dice: &mut Dice) -> Judged {
     let mut now = Time::ZERO;
     for _ in 0..EVENTS {
         now += dice.span(0.001);
@@ -336,7 +336,7 @@ fn qdisc_is_its_room(q: &mut dyn Qdisc, room: Room, dice: &mut Dice) -> Judged {
         if busy && dice.flip(0.3) {
             q.on_departure(now, &port);
         }
-        let fits = !busy || room.fits((backlog_bytes, backlog_packets), packet.ip_len);
+        let fits = !busy || queue_limit.fits((backlog_bytes, backlog_packets), packet.ip_len);
         let expected = if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) };
         let idle_since = (!busy).then_some(now);
         same("a verdict", &q.on_arrival(now, &packet, &port, idle_since), &expected)?;
@@ -356,8 +356,8 @@ fn disciplines_that_say_so_are_rooms() {
             let rng = dice.0.clone();
             let init = QdiscInit { values: &values, capacity: 1.25e6, mean_packet: 1000.0, rng };
             let Discipline::Arrival(mut built) = q.build(&init) else { continue };
-            let Some(room) = built.room() else { continue };
-            qdisc_is_its_room(&mut *built, room, &mut dice).unwrap_or_else(|why| panic!("{}: {why}", q.name()));
+            let Some(queue_limit) = built.queue_limit() else { continue };
+            qdisc_is_its_limit(&mut *built, queue_limit, &mut dice).unwrap_or_else(|why| panic!("{}: {why}", q.name()));
             tried += 1;
         }
     }
@@ -365,7 +365,7 @@ fn disciplines_that_say_so_are_rooms() {
 }
 
 /// A room for so many departures only.
-struct Tiring(Room, u32);
+struct Tiring(QueueLimit, u32);
 
 impl Qdisc for Tiring {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
@@ -375,7 +375,7 @@ impl Qdisc for Tiring {
     fn on_departure(&mut self, _now: Time, _port: &PortView) {
         self.1 = self.1.saturating_sub(1);
     }
-    fn room(&self) -> Option<Room> {
+    fn queue_limit(&self) -> Option<QueueLimit> {
         Some(self.0)
     }
     fn probe(&self, _put: Probe<'_>) {}
@@ -385,8 +385,9 @@ impl Qdisc for Tiring {
 fn disciplines_that_lie_are_found() {
     let mut values = Values::default();
     values.set(&Limit::PARAMS[0], 50_000.0);
-    let room = Limit::of(&values).room(1000.0);
-    let judge = |departures| qdisc_is_its_room(&mut Tiring(room, departures), room, &mut Dice::new(1, "liar"));
+    let queue_limit = Limit::of(&values).queue_limit(1000.0);
+    let judge =
+        |departures| qdisc_is_its_limit(&mut Tiring(queue_limit, departures), queue_limit, &mut Dice::new(1, "liar"));
     judge(u32::MAX).expect("it never tires");
     assert!(judge(10).is_err(), "departures matter");
 }

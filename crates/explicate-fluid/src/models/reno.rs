@@ -24,7 +24,7 @@ use explicate_core::params::Values;
 use explicate_core::protocols;
 
 use super::losses::Losses;
-use crate::model::{Acks, Law, LawInit, Model};
+use crate::model::{Acks, Sender, SenderInit, Model};
 
 /// TCP's AIMD window.
 pub struct Reno;
@@ -46,18 +46,18 @@ impl Model for Reno {
     fn hears_marks(&self) -> bool {
         true
     }
-    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
-        Box::new(RenoLaw { window: init.initial_window, starting: 1.0, losses: Losses::default() })
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(RenoSender { window: init.initial_window, starting: 1.0, losses: Losses::default() })
     }
 }
 
-struct RenoLaw {
+struct RenoSender {
     window: f64,
     starting: f64,
     losses: Losses,
 }
 
-impl Law for RenoLaw {
+impl Sender for RenoSender {
     fn on_acks(&mut self, acks: &Acks) {
         let events = self.losses.events(acks.lost + acks.tags[0], acks.dt, acks.rtt);
         let growth = self.starting + (1.0 - self.starting) / self.window;

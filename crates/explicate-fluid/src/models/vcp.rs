@@ -18,7 +18,7 @@ use explicate_core::protocols;
 
 use super::load::{Load, Region};
 use super::losses::Losses;
-use crate::model::{Acks, Law, LawInit, Model, Parcel, Router, RouterInit};
+use crate::model::{Acks, Sender, SenderInit, Model, Parcel, Router, RouterInit};
 
 /// VCP.
 pub struct Vcp;
@@ -30,8 +30,8 @@ impl Model for Vcp {
     fn summary(&self) -> &'static str {
         "load factor by intervals, three regions; a class multiplies, adds and cuts as one flow"
     }
-    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
-        Box::new(VcpLaw::new(init, protocols::vcp::Vcp::INFO.params))
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(VcpSender::new(init, protocols::vcp::Vcp::INFO.params))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let params = protocols::vcp::Vcp::ROUTER_PARAMS;
@@ -55,7 +55,7 @@ enum Mode {
 }
 
 /// The windows of VCP's senders.
-pub(super) struct VcpLaw {
+pub(super) struct VcpSender {
     window: f64,
     packet: f64,
     xi: f64,
@@ -77,10 +77,10 @@ pub(super) struct VcpLaw {
     losses: Losses,
 }
 
-impl VcpLaw {
-    pub(super) fn new(init: &LawInit<'_>, params: &[Param]) -> VcpLaw {
+impl VcpSender {
+    pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> VcpSender {
         let get = |name| init.values.get(params, name);
-        VcpLaw {
+        VcpSender {
             window: init.initial_window,
             packet: init.packet,
             xi: get("xi"),
@@ -121,7 +121,7 @@ fn by_t_d(x: f64) -> f64 {
     }
 }
 
-impl Law for VcpLaw {
+impl Sender for VcpSender {
     fn on_acks(&mut self, acks: &Acks) {
         if self.scale_at <= acks.now {
             self.scale(acks.now, acks.rtt);

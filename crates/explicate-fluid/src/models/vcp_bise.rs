@@ -11,8 +11,8 @@ use explicate_core::params::Values;
 use explicate_core::protocols;
 
 use super::load::{Load, Region};
-use super::vcp::{VcpLaw, raise};
-use crate::model::{Law, LawInit, Model, Parcel, Router, RouterInit};
+use super::vcp::{VcpSender, raise};
+use crate::model::{Sender, SenderInit, Model, Parcel, Router, RouterInit};
 
 /// VCP with BISE.
 pub struct VcpBise;
@@ -24,8 +24,8 @@ impl Model for VcpBise {
     fn summary(&self) -> &'static str {
         "VCP's model, and at low load a share of the fluid with the code to multiply"
     }
-    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
-        Box::new(VcpLaw::new(init, protocols::vcp_bise::VcpBise::INFO.params))
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(VcpSender::new(init, protocols::vcp_bise::VcpBise::INFO.params))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let params = protocols::vcp_bise::VcpBise::ROUTER_PARAMS;

@@ -24,7 +24,7 @@ use explicate_core::params::Values;
 use explicate_core::protocols;
 
 use super::losses::Losses;
-use crate::model::{Acks, Law, LawInit, Model, Parcel, Router, RouterInit};
+use crate::model::{Acks, Sender, SenderInit, Model, Parcel, Router, RouterInit};
 
 /// XCP.
 pub struct Xcp;
@@ -36,10 +36,10 @@ impl Model for Xcp {
     fn summary(&self) -> &'static str {
         "router by intervals with its pools, window by feedback; a loss halves once a round trip"
     }
-    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
         let get = |name| init.values.get(protocols::xcp::Xcp::INFO.params, name);
         let asked = get("desired_rate");
-        Box::new(XcpLaw {
+        Box::new(XcpSender {
             window: init.initial_window,
             packet: init.packet,
             desired: if asked.is_nan() { init.interface } else { asked / 8.0 },
@@ -56,7 +56,7 @@ impl Model for Xcp {
     }
 }
 
-struct XcpLaw {
+struct XcpSender {
     window: f64,
     packet: f64,
     /// Bytes/s.
@@ -67,7 +67,7 @@ struct XcpLaw {
     losses: Losses,
 }
 
-impl Law for XcpLaw {
+impl Sender for XcpSender {
     fn on_acks(&mut self, acks: &Acks) {
         self.rtt = acks.rtt;
         let events = self.losses.events(acks.lost, acks.dt, acks.rtt);

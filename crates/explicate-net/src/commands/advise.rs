@@ -1,6 +1,6 @@
 //! `explicated advise`: recommends a protocol for a path, from a table made with the simulator (`scripts/advice.py`).
 
-use explicate_core::flow::PARAMS;
+use explicate_core::endpoint::PARAMS;
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::units::Time;
@@ -13,7 +13,7 @@ use crate::cli::Advise;
 use crate::endpoint::auth::{Key, random};
 use crate::endpoint::probe::{Prober, Sight, median};
 use crate::error::{Error, Result};
-use crate::gateway::law::Laws;
+use crate::gateway::controller::ControllerConfig;
 use crate::sys;
 
 const TABLE: &str = include_str!("advice.csv");
@@ -203,7 +203,8 @@ fn command(args: &Advise, best: &Row, path: &Path) -> String {
     // Measured losses may be those of a full queue: only the user can distinguish them.
     let air = air_loss(best, path).filter(|_| args.loss.is_some()).map_or(String::new(), |option| format!(" {option}"));
     // QUIC does not follow every protocol.
-    let followed = registry::resolve(&best.protocol).is_ok_and(|resolved| Laws::can_follow(resolved.protocol));
+    let followed =
+        registry::resolve(&best.protocol).is_ok_and(|resolved| ControllerConfig::can_follow(resolved.protocol));
     let by_udp = !followed || args.key.is_some();
     let transport = if by_udp && args.key.is_none() { " --transport udp" } else { "" };
     let packet = path.packet.filter(|p| by_udp && *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));

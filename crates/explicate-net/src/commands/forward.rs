@@ -259,7 +259,7 @@ fn classes(port: &Port, link: &Link) -> Vec<Value> {
 
 /// All counters, with the configured and the measured values of each port.
 fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter) -> Value {
-    forwarder.settle();
+    forwarder.catch_up();
     let rates = meter.rates(forwarder, now);
     let (c, cpu) = (forwarder.counters, forwarder.cpu());
     let ports: Vec<Value> = forwarder

@@ -1,7 +1,7 @@
 //! Behaviour as TCP where no router answers: the option, and reports of the controller in use.
 
-use explicate_core::flow::{PARAMS, is_guarded, set_guarded};
-use explicate_core::guard::Law;
+use explicate_core::endpoint::{PARAMS, is_guarded, set_guarded};
+use explicate_core::guard::ActiveController;
 use explicate_core::units::Time;
 use explicate_scenario::model::FlowGroup;
 use serde_json::{Value, json};
@@ -35,21 +35,21 @@ pub(super) fn warn(protocol: &str) {
 }
 
 /// The controllers by which guarded flows have sent.
-pub(super) struct Laws {
+pub(super) struct ControllerLog {
     protocol: &'static str,
     watches: bool,
     next: Time,
-    last: Option<Law>,
+    last: Option<ActiveController>,
     /// Each change, for the report.
     pub(super) all: Vec<Value>,
 }
 
-impl Laws {
+impl ControllerLog {
     /// Of flows of this group.
-    pub(super) fn new(group: &FlowGroup) -> Laws {
+    pub(super) fn new(group: &FlowGroup) -> ControllerLog {
         let watches = group.resolved.protocol.explicit() && is_guarded(&group.values);
         let next = if watches { CHECK_INTERVAL } else { Time::NEVER };
-        Laws { protocol: group.resolved.protocol.name(), watches, next, last: None, all: Vec::new() }
+        ControllerLog { protocol: group.resolved.protocol.name(), watches, next, last: None, all: Vec::new() }
     }
     /// When the next check is due.
     pub(super) fn next(&self) -> Time {
@@ -64,17 +64,19 @@ impl Laws {
             self.next = now + CHECK_INTERVAL;
         }
         let answered = endpoint.sending.values().map(|f| &f.flow).filter(|flow| flow.stats().rtt_count > 0);
-        let law = answered.map(|flow| flow.law()).max_by_key(|law| *law as u8);
-        if law.is_none() || law == self.last {
+        let controller = answered.map(|flow| flow.active_controller()).max_by_key(|controller| *controller as u8);
+        if controller.is_none() || controller == self.last {
             return Ok(());
         }
-        self.last = law;
-        let (word, sentence) = match law {
-            Some(Law::Fallback) if self.all.is_empty() => {
+        self.last = controller;
+        let (word, sentence) = match controller {
+            Some(ActiveController::Fallback) if self.all.is_empty() => {
                 ("tcp", "no router on the path has answered: sending as TCP".to_string())
             }
-            Some(Law::Fallback) => ("tcp", "no router on the path answers any more: sending as TCP".to_string()),
-            Some(Law::Limited) => (
+            Some(ActiveController::Fallback) => {
+                ("tcp", "no router on the path answers any more: sending as TCP".to_string())
+            }
+            Some(ActiveController::Limited) => (
                 "limited",
                 format!("the path is congested where no router answers: {} within TCP's window", self.protocol),
             ),

@@ -44,7 +44,9 @@ pub(super) fn run(args: &Lab) -> Result<()> {
     }
     let split = |word: &String| {
         let wrong = || Error::Input(format!("--kernel needs GROUP=CONTROL, not `{word}`"));
-        word.split_once('=').map(|(group, law)| (group.to_string(), law.to_string())).ok_or_else(wrong)
+        word.split_once('=')
+            .map(|(group, kernel_controller)| (group.to_string(), kernel_controller.to_string()))
+            .ok_or_else(wrong)
     };
     if args.with_parent {
         sys::die_with_parent().or_fail(|| "follow the parent".to_string())?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use explicate_core::units::Time;
 
-use crate::endpoint::sending::{Sending, Standing};
+use crate::endpoint::sending::{Sending, TransferState};
 
 /// Interval between two lines.
 const EVERY: Time = Time::millis(250);
@@ -43,7 +43,7 @@ impl Progress {
     pub(super) fn update(&mut self, now: Time, flow: &Sending) {
         let Some(had) = flow.have else { return };
         let sent = flow.flow.acked() as u64 * flow.flow.payload() as u64;
-        let done = if flow.standing == Standing::Asking { None } else { Some(had + sent) };
+        let done = if flow.state == TransferState::Asking { None } else { Some(had + sent) };
         self.show(now, done);
     }
     /// Writes the line for this many bytes if it is due; without a number the other end checks them.

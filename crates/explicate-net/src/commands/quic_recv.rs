@@ -50,8 +50,9 @@ async fn serve(args: &Recv) -> Result<()> {
     let invitation =
         if args.pair || state.senders()?.is_empty() { Some(Invitation::new(identity.public)?) } else { None };
     // What this end sends are acknowledgements.
-    let law = socket::laws(DEFAULT_TCP, AIR_LOSS)?;
-    let (endpoint, transport) = socket::open(bind(args), &identity, law, FASTEST, limits(args), Some(Probed::new()?))?;
+    let config = socket::controller_config(DEFAULT_TCP, AIR_LOSS)?;
+    let (endpoint, transport) =
+        socket::open(bind(args), &identity, config, FASTEST, limits(args), Some(Probed::new()?))?;
     let address = endpoint.local_addr().or_fail(|| "find the socket's address".to_string())?;
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use explicate_core::guard::{AIR_LOSS, Law as InForce};
+use explicate_core::guard::{AIR_LOSS, ActiveController};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use quinn::Endpoint;
@@ -25,8 +25,8 @@ use crate::files::sending::{Content, Counters, Failure, Sending};
 use crate::files::socket::{self, Close, TURN};
 use crate::files::tree;
 use crate::gateway::config::Limits;
+use crate::gateway::controller::ControllerConfig;
 use crate::gateway::identity::{Identity, PublicKey};
-use crate::gateway::law::Laws;
 use crate::gateway::transport::Transport;
 use crate::sys;
 
@@ -54,38 +54,38 @@ pub(super) fn run(args: &Send) -> Result<()> {
             "--key and --packet belong to --transport udp: QUIC has pairs of keys, and finds the longest packet";
         return Err(Error::Input(message.to_string()));
     }
-    let laws = laws(args)?;
+    let config = controller_config(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, laws))
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, config))
 }
 
 /// The laws of the window, as the user wants them.
-fn laws(args: &Send) -> Result<Laws> {
-    let mut laws = socket::laws(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
-    laws.guard = args.guard == Guard::On;
-    if !laws.guard && laws.protocol.explicit() {
-        guard::warn(laws.protocol.name());
+fn controller_config(args: &Send) -> Result<ControllerConfig> {
+    let mut config = socket::controller_config(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    config.guard = args.guard == Guard::On;
+    if !config.guard && config.protocol.explicit() {
+        guard::warn(config.protocol.name());
     }
     let group = words::flow(&args.protocol, PACKET, &args.params)?;
-    let known = laws.protocol.params();
+    let known = config.protocol.params();
     for param in known {
         if let Some(value) = group.values.number(param.name) {
-            laws.values.set(param, value);
+            config.values.set(param, value);
         }
     }
     // A value that is the default is not among those of the group.
     for text in &args.params {
         let name = text.split('=').next().unwrap_or_default().trim();
         let Some(param) = known.iter().find(|param| param.name == name) else {
-            let name = format!("--param {name}: that is no parameter of {}", laws.protocol.name());
+            let name = format!("--param {name}: that is no parameter of {}", config.protocol.name());
             return Err(Error::Input(format!("{name}; those of recoveries and flows need --transport udp")));
         };
-        laws.values.set(param, group.values.get(known, name));
+        config.values.set(param, group.values.get(known, name));
     }
-    Ok(laws)
+    Ok(config)
 }
 
-async fn transfer(args: &Send, laws: Laws) -> Result<()> {
+async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
     let address = resolve(&args.peer)?;
     let state = State::open(args.state.as_deref())?;
     let identity = state.identity()?;
@@ -102,7 +102,7 @@ async fn transfer(args: &Send, laws: Laws) -> Result<()> {
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
-    let (endpoint, transport) = socket::open(bind, &identity, laws, Rate::mbps(args.interface_mbps), limits, None)?;
+    let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits, None)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);
     let mut run = Run::new(args, &content)?;
@@ -136,8 +136,8 @@ struct Run<'a> {
     series: Series,
     total: u64,
     /// Whether TCP's law moves or limits the window, as last reported.
-    law: Option<&'static str>,
-    laws: Vec<Value>,
+    controller: Option<&'static str>,
+    controllers: Vec<Value>,
     intervals: Vec<Value>,
     /// Seconds, bytes written and packets lost at the last interval.
     before: (f64, u64, u64),
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         };
         let progress = name.and_then(|name| Progress::new(name, total, args.json));
         let series = Series::open(args.series.as_deref())?;
-        let (counters, law, laws, intervals, before) = Default::default();
+        let (counters, controller, controllers, intervals, before) = Default::default();
         Ok(Run {
             args,
             begun: Clock::start(),
@@ -162,8 +162,8 @@ impl<'a> Run<'a> {
             progress,
             series,
             total,
-            law,
-            laws,
+            controller,
+            controllers,
             intervals,
             before,
             lost: 0,
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         (state, mut invitation): (&State, Option<&Invitation>),
         mut content: Content,
     ) -> std::result::Result<(), String> {
-        let patience = Duration::from_secs_f64(self.args.patience);
+        let timeout = Duration::from_secs_f64(self.args.patience);
         let mut moved = (Clock::start(), 0);
         loop {
             let outcome = self.once(ends, to, (state, &mut invitation), &mut content).await;
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
             if received > moved.1 {
                 moved = (Clock::start(), received);
             }
-            if moved.0.elapsed() > patience || sys::stopped() || matches!(content, Content::Filler(..)) {
+            if moved.0.elapsed() > timeout || sys::stopped() || matches!(content, Content::Filler(..)) {
                 return Err(why);
             }
             complain(format!("{why}; trying again"));
@@ -210,10 +210,10 @@ impl<'a> Run<'a> {
         content: &mut Content,
     ) -> std::result::Result<(), Failure> {
         let connecting = Sending::connect(ends, (address, &self.args.peer), key, self.counters.clone());
-        let patience = Duration::from_secs_f64(self.args.patience);
+        let timeout = Duration::from_secs_f64(self.args.patience);
         let sending = tokio::select! {
             connected = connecting => Arc::new(connected?),
-            () = tokio::time::sleep(patience) => {
+            () = tokio::time::sleep(timeout) => {
                 return Err(Failure::Final(format!("{} does not answer; {SILENT}", self.args.peer)));
             }
             () = stop() => return Err(Failure::Final("interrupted".to_string())),
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
             if sys::stopped() {
                 break Err(Failure::Final("interrupted".to_string()));
             }
-            if heard.0.elapsed() > patience {
+            if heard.0.elapsed() > timeout {
                 break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
             }
         };
@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
         self.look_at_law(now, sending)?;
         self.series.write(Time::from_secs_f64(now), |put| {
             let number = sending.tunnel.number;
-            sending.tunnel.law.lock().probe(&mut |variable, value| put(number, variable, value));
+            sending.tunnel.controller.lock().probe(&mut |variable, value| put(number, variable, value));
         })?;
         if self.args.interval > 0.0 && now >= self.before.0 + self.args.interval {
             self.end_interval(now, Some(sending))?;
@@ -272,20 +272,22 @@ impl<'a> Run<'a> {
     }
 
     fn look_at_law(&mut self, now: f64, sending: &Sending) -> Result<()> {
-        let law = sending.tunnel.law.lock();
-        if law.round_trip() == Time::ZERO {
+        let controller = sending.tunnel.controller.lock();
+        if controller.round_trip() == Time::ZERO {
             return Ok(());
         }
-        let (word, sentence) = match law.in_force() {
-            InForce::Fallback => ("tcp", "no router on the way answers: sending as TCP"),
-            InForce::Limited => ("limited", "the path is congested where no router answers: within TCP's window"),
-            InForce::Own => ("own", "sending by the protocol's own law"),
+        let (word, sentence) = match controller.in_force() {
+            ActiveController::Fallback => ("tcp", "no router on the way answers: sending as TCP"),
+            ActiveController::Limited => {
+                ("limited", "the path is congested where no router answers: within TCP's window")
+            }
+            ActiveController::Own => ("own", "sending by the protocol's own law"),
         };
-        drop(law);
-        if self.law.replace(word) == Some(word) {
+        drop(controller);
+        if self.controller.replace(word) == Some(word) {
             return Ok(());
         }
-        self.laws.push(json!({ "seconds": now, "law": word, "told": sentence }));
+        self.controllers.push(json!({ "seconds": now, "law": word, "told": sentence }));
         if self.args.json { Ok(()) } else { say(format!("{now:6.2} s  {sentence}")) }
     }
 
@@ -330,7 +332,7 @@ impl<'a> Run<'a> {
                     "connecting_to": { "host": self.args.peer },
                     "test_start": { "protocol": self.args.protocol, "transport": "quic", "num_streams": self.args.flows },
                 },
-                "laws": self.laws,
+                "laws": self.controllers,
                 "intervals": self.intervals,
                 "end": { "sum_sent": sum(written, true), "sum_received": sum(received, false), "held_before": held },
             });
@@ -363,28 +365,28 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    fn laws_of(options: &[&str]) -> Result<Laws> {
+    fn config_of(options: &[&str]) -> Result<ControllerConfig> {
         let args = [&["explicated", "send", "gw"], options].concat();
         let Command::Send(args) = Cli::try_parse_from(args).unwrap().command else { panic!("send") };
-        laws(&args)
+        controller_config(&args)
     }
 
     #[test]
     fn parameters_of_the_protocol_are_those_of_the_preset_and_of_the_user() {
-        let number = |options: &[&str], name: &str| laws_of(options).unwrap().values.number(name);
+        let number = |options: &[&str], name: &str| config_of(options).unwrap().values.number(name);
         assert_eq!(number(&["-p", "xcp", "--param", "desired_rate=5Mbit/s"], "desired_rate"), Some(5e6));
         assert_eq!(number(&["-p", "xcp"], "on_loss"), Some(1.0), "losses do not move the window");
         assert_eq!(number(&["-p", "xcp", "--param", "on_loss=halve"], "on_loss"), Some(0.0));
         let preset = explicate_core::presets::PRESETS.iter().find(|p| p.name == "LR-LMXCP").unwrap();
         assert!(preset.params.contains(&("on_loss", 1.0)) && number(&[], "on_loss") == Some(1.0));
-        assert!(laws_of(&[]).unwrap().guard && !laws_of(&["--guard", "off", "-p", "cubic"]).unwrap().guard);
+        assert!(config_of(&[]).unwrap().guard && !config_of(&["--guard", "off", "-p", "cubic"]).unwrap().guard);
     }
 
     #[test]
     fn parameters_of_recoveries_and_unknown_ones_are_refused() {
         for (param, why) in [("max_rto=5s", "no parameter of xcp"), ("on_loss=never", "on_loss"), ("x=1", "x")] {
             let refused =
-                laws_of(&["-p", "xcp", "--param", param]).err().map(|error| (error.status(), error.to_string()));
+                config_of(&["-p", "xcp", "--param", param]).err().map(|error| (error.status(), error.to_string()));
             assert!(refused.as_ref().is_some_and(|(status, said)| *status == 2 && said.contains(why)), "{refused:?}");
         }
     }

@@ -102,7 +102,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
                 first.get_or_insert(ended);
             }
             if now >= next {
-                let payload: u64 = receivers.flows.values().map(|f| f.sink.stats().payload).sum();
+                let payload: u64 = receivers.flows.values().map(|f| f.receiver.stats().payload).sum();
                 let (rate, flows) = (
                     8.0 * payload.saturating_sub(before) as f64 / now.since(since).as_secs_f64(),
                     receivers.flows.len(),

@@ -5,18 +5,17 @@ use std::path::Path;
 
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::recovery::COMMON;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
-use super::guard::{self, Laws};
+use super::guard::{self, ControllerLog};
 use super::path::{self, LOOK};
 use super::progress::Progress;
 use super::report::{Done, Intervals, end};
@@ -31,7 +30,7 @@ use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::message::number;
 use crate::endpoint::probe::kernel_mtu;
-use crate::endpoint::sending::{Plan, Sending, Standing};
+use crate::endpoint::sending::{Plan, Sending, TransferState};
 use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
@@ -111,7 +110,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     let mut series = Series::open(args.series.as_deref())?;
     let mut intervals = Intervals::default();
     let mut progress = Progress::of(args.file(), args.json);
-    let mut laws = Laws::new(&group);
+    let mut controllers = ControllerLog::new(&group);
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
     let mut next = step;
@@ -122,9 +121,9 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
         let search = if path.searches() { now + LOOK } else { now + STALLS };
-        endpoint.run(next.min(series.due()).min(looks).min(laws.next()).min(search), &over)?;
+        endpoint.run(next.min(series.due()).min(looks).min(controllers.next()).min(search), &over)?;
         let now = endpoint.now();
-        laws.look(now, &endpoint, args.json)?;
+        controllers.look(now, &endpoint, args.json)?;
         if let Some(length) = path.shorter(now, &endpoint) {
             complain(format!("the path carries packets of {length} B; going on with shorter packets"));
             group.packet = length;
@@ -148,7 +147,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
     }
     drop(progress);
-    finish(args, &group, &endpoint, intervals, laws)
+    finish(args, &group, &endpoint, intervals, controllers)
 }
 
 /// Packets are no longer than the interface and the known routers carry.
@@ -178,7 +177,7 @@ pub(super) fn recover_soon(group: &mut FlowGroup, params: &[String]) {
 /// Flows with packets of the group's length take the places of those that are under way.
 fn shorten(to: &Far, group: &FlowGroup, endpoint: &mut Endpoint, intervals: &mut Intervals) -> Result<()> {
     let under_way: Vec<u32> =
-        endpoint.sending.iter().filter(|(_, f)| f.standing == Standing::Open).map(|(id, _)| *id).collect();
+        endpoint.sending.iter().filter(|(_, f)| f.state == TransferState::Open).map(|(id, _)| *id).collect();
     let base = u32::from_be_bytes(random()?);
     for (old, id) in under_way.into_iter().zip((0..).map(|i| base.wrapping_add(i))) {
         let Some(mut before) = endpoint.sending.remove(&old) else { continue };
@@ -235,11 +234,11 @@ fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option
             (Content::Nothing, Source::Until { stop, started: false })
         }
     };
-    let mut flow = Flow::new(&init);
+    let mut flow = SenderEndpoint::new(&init);
     flow.attach(Address((*own).into()));
     Ok(Sending::new(Plan {
         flow,
-        elsewhere: Sink::new(&init),
+        elsewhere: ReceiverEndpoint::new(&init),
         source,
         start: Time::ZERO,
         hello: Hello { instead, ..Hello::new(&args.protocol, group.packet, &group.values, content) },
@@ -247,25 +246,31 @@ fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option
         key: key.clone(),
         supply,
         peer: *peer,
-        patience: Time::from_secs_f64(args.patience),
+        timeout: Time::from_secs_f64(args.patience),
         confirm: true,
     }))
 }
 
-fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: Intervals, laws: Laws) -> Result<()> {
+fn finish(
+    args: &Send,
+    group: &FlowGroup,
+    endpoint: &Endpoint,
+    mut intervals: Intervals,
+    controllers: ControllerLog,
+) -> Result<()> {
     let now = endpoint.now();
     let line = intervals.end(now, endpoint.sending.iter(), group.packet);
     let flows: Vec<_> = endpoint
         .sending
         .iter()
         .map(|(id, f)| {
-            let received = if let Standing::Over(bytes) = f.standing { Some(f.earlier + bytes) } else { None };
+            let received = if let TransferState::Over(bytes) = f.state { Some(f.earlier + bytes) } else { None };
             (*id, Done::of(f), received, f.payload)
         })
         .collect();
-    let problem = endpoint.sending.values().find_map(|f| match &f.standing {
-        Standing::Failed(why) => Some(why.clone()),
-        Standing::Over(_) => None,
+    let problem = endpoint.sending.values().find_map(|f| match &f.state {
+        TransferState::Failed(why) => Some(why.clone()),
+        TransferState::Over(_) => None,
         _ => Some("interrupted".to_string()),
     });
     let total = end(now, &flows);
@@ -283,7 +288,7 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
                     "key": args.key.is_some(),
                 },
             },
-            "laws": laws.all,
+            "laws": controllers.all,
             "intervals": intervals.all,
             "end": total,
         });
@@ -332,10 +337,10 @@ mod tests {
 
     #[test]
     fn transfers_recover_soon_unless_somebody_said_another() {
-        let law = PROTOCOLS[0].name();
+        let protocol = PROTOCOLS[0].name();
         let mut counting = 0;
         for recovery in RECOVERIES {
-            let name = format!("{law}/{}", recovery.name());
+            let name = format!("{protocol}/{}", recovery.name());
             assert_eq!(goes_by(&name, &[], "max_rto"), Some(5.0), "{name}");
             assert_eq!(goes_by(&name, &["max_rto=60s"], "max_rto"), Some(60.0), "{name}");
             if let Some(recount) = goes_by(&name, &[], "recount") {

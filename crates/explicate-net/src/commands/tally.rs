@@ -35,7 +35,7 @@ impl Tally {
         if seconds < 1.0 {
             return None;
         }
-        let payload = self.payload + receivers.flows.values().map(|f| f.sink.stats().payload).sum::<u64>();
+        let payload = self.payload + receivers.flows.values().map(|f| f.receiver.stats().payload).sum::<u64>();
         let rate = 8.0 * payload.saturating_sub(self.before.1) as f64 / seconds;
         self.before = (now, payload);
         let counters = &receivers.counters;

@@ -9,7 +9,7 @@
 //! `cookie` is the receiver's, and `mac`, always last, the code over all preceding words
 //! ([`greeting_code`](super::auth::greeting_code)).
 
-use explicate_core::flow::PARAMS;
+use explicate_core::endpoint::PARAMS;
 use explicate_core::params::Values;
 
 use super::auth::{Code, hex, unhex};

@@ -66,13 +66,13 @@ const WAKER: u16 = 0x7fff;
 /// Interval between two requests for a cookie.
 const KNOCK_EVERY: Time = Time::secs(1);
 /// Longest wait for the first cookie.
-const PATIENCE: Time = Time::secs(5);
+const TIMEOUT: Time = Time::secs(5);
 const BETWEEN_PAIRS: Time = Time::millis(20);
 /// Number of packets that measure round-trip times and losses, and their interval.
 const SHORT_LEN: u16 = 200;
 const BETWEEN_LOOKS: Time = Time::millis(5);
 /// A search for the path MTU ends after this time without an answer.
-const MTU_PATIENCE: Time = Time::secs(5);
+const MTU_TIMEOUT: Time = Time::secs(5);
 
 /// Interval at which the kernel's path MTU, set by routers' messages, is read.
 const READ_MTU_EVERY: Time = Time::millis(20);
@@ -136,7 +136,7 @@ impl Prober {
     }
     /// Waits for the first cookie.
     fn wait_for_cookie(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
-        let end = self.clock.now() + PATIENCE;
+        let end = self.clock.now() + TIMEOUT;
         while self.code.is_none() && !stop() {
             if self.clock.now() >= end {
                 let hint = "is `explicated recv` of this version running there?";
@@ -187,11 +187,11 @@ impl Prober {
         self.wait_for_cookie(stop)?;
         let mut found = Found::default();
         self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
-        let packet = self.path_mtu(PAIR_LEN, MTU_PATIENCE, stop)?;
+        let packet = self.path_mtu(PAIR_LEN, MTU_TIMEOUT, stop)?;
         let (mut trips, mut sent, mut next) = (Vec::new(), 0u16, self.clock.now());
         let end = self.clock.now() + length;
         // The last ones need a round trip to return.
-        let late = end + MTU_PATIENCE;
+        let late = end + MTU_TIMEOUT;
         while self.clock.now() < late && !stop() {
             let now = self.clock.now();
             let slowest = trips.iter().copied().fold(0.0, f64::max);
@@ -223,9 +223,9 @@ impl Prober {
     }
 
     /// The path MTU, up to `wanted` bytes of IP; `None` if no probe is answered for this time.
-    pub fn path_mtu(&mut self, wanted: u16, patience: Time, stop: &dyn Fn() -> bool) -> Result<Option<u16>> {
+    pub fn path_mtu(&mut self, wanted: u16, timeout: Time, stop: &dyn Fn() -> bool) -> Result<Option<u16>> {
         let mut search = Search::new(wanted);
-        let end = self.clock.now() + patience;
+        let end = self.clock.now() + timeout;
         while self.clock.now() < end && !stop() {
             self.knock();
             if self.code.is_none() {

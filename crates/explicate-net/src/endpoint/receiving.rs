@@ -189,20 +189,20 @@ impl Receivers {
             }
             flow.established = true;
             // Beyond the window the core's end also drops segments.
-            if segment.checked_sub(flow.sink.expected()).is_none_or(|ahead| ahead < self.limits.window) {
+            if segment.checked_sub(flow.receiver.expected()).is_none_or(|ahead| ahead < self.limits.window) {
                 flow.stock.take(segment, payload, last);
             }
             flow.marked += (read.packet.tos & 3 == 3) as u64;
             if flow.answers.take(&read.packet) {
                 self.news.push((key, flow.answers));
             }
-            flow.sink.handle_packet(now, &read.packet);
+            flow.receiver.handle_packet(now, &read.packet);
             self.waiting = self.waiting + flow.memory() - before;
         } else {
-            flow.sink.handle_packet(now, &read.packet);
+            flow.receiver.handle_packet(now, &read.packet);
         }
         flow.acknowledge(now, key, &self.gate, out);
-        self.next_ack_at = self.next_ack_at.min(flow.sink.poll_timeout());
+        self.next_ack_at = self.next_ack_at.min(flow.receiver.poll_timeout());
     }
 
     /// Handles a message of a sender or a probe.
@@ -226,7 +226,7 @@ impl Receivers {
         (flow.last_packet_at, flow.established) = (now, true);
         let first = flow.stock.verdict().is_none();
         let verdict = flow.stock.conclude();
-        let payload = flow.sink.stats().payload;
+        let payload = flow.receiver.stats().payload;
         send_verdict(&self.gate, key, verdict, payload, out);
         if first && !flow.stock.is_file() {
             self.ended.push(flow.ended(key, now));
@@ -340,9 +340,9 @@ impl Receivers {
                 continue;
             };
             let before = flow.memory();
-            flow.stock.settle(verdict);
+            flow.stock.catch_up(verdict);
             self.waiting = self.waiting + flow.memory() - before;
-            send_verdict(&self.gate, *key, verdict, flow.sink.stats().payload, out);
+            send_verdict(&self.gate, *key, verdict, flow.receiver.stats().payload, out);
             self.ended.push(flow.ended(*key, now));
         }
         if std::mem::take(&mut self.stalled) {
@@ -382,11 +382,11 @@ impl Receivers {
         if self.next_ack_at <= now {
             self.next_ack_at = Time::NEVER;
             for (key, flow) in &mut self.flows {
-                if flow.sink.poll_timeout() <= now {
-                    flow.sink.handle_timeout(now);
+                if flow.receiver.poll_timeout() <= now {
+                    flow.receiver.handle_timeout(now);
                     flow.acknowledge(now, *key, &self.gate, out);
                 }
-                self.next_ack_at = self.next_ack_at.min(flow.sink.poll_timeout());
+                self.next_ack_at = self.next_ack_at.min(flow.receiver.poll_timeout());
             }
         }
         if now.since(self.last_check_at) < CHECK_EVERY {

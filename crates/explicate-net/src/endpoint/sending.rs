@@ -1,10 +1,9 @@
-//! The sending end of one flow: the core's [`Flow`] with its application, and the request for the verdict at its end.
+//! The sending end of one flow: the core's [`SenderEndpoint`] with its application, and the request for the verdict at its end.
 
 use std::net::SocketAddrV4;
 
 use explicate_build::source::Source;
-use explicate_core::flow::{Event, Flow};
-use explicate_core::sink::Sink;
+use explicate_core::endpoint::{Event, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -24,7 +23,7 @@ const ASK_EVERY: Time = Time::millis(250);
 
 /// The state of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum TransferState {
     /// It sends, or has not started.
     Open,
     /// All data are acknowledged; it waits for the verdict.
@@ -38,13 +37,13 @@ pub enum Standing {
 /// The sending end of a flow.
 pub struct Sending {
     /// The core's sending end.
-    pub flow: Flow,
+    pub flow: SenderEndpoint,
     /// Its application.
     pub source: Source,
     /// When the next event of the application is due.
     acts: Time,
     /// A placeholder for the application's remote end.
-    pub elsewhere: Sink,
+    pub elsewhere: ReceiverEndpoint,
     opening: Opening,
     /// The upper half of its number.
     pub high: u32,
@@ -59,9 +58,9 @@ pub struct Sending {
     /// When all data of a sized transfer were acknowledged; [`Time::NEVER`] before.
     pub completed: Time,
     /// Its state.
-    pub standing: Standing,
+    pub state: TransferState,
     /// It fails after this time without an answer.
-    patience: Time,
+    timeout: Time,
     last_answer_at: Time,
     /// When the receiver first reported that the file is in transfer.
     busy: Option<Time>,
@@ -83,9 +82,9 @@ pub struct Sending {
 /// Parameters of a sending end.
 pub struct Plan {
     /// The core's sending end.
-    pub flow: Flow,
+    pub flow: SenderEndpoint,
     /// A receiving end that is never used, for applications that need one.
-    pub elsewhere: Sink,
+    pub elsewhere: ReceiverEndpoint,
     /// Its application.
     pub source: Source,
     /// When that begins.
@@ -101,7 +100,7 @@ pub struct Plan {
     /// The receiver's address.
     pub peer: SocketAddrV4,
     /// It fails after this time without an answer.
-    pub patience: Time,
+    pub timeout: Time,
     /// Whether to request a verdict at the end.
     pub confirm: bool,
 }
@@ -124,8 +123,8 @@ impl Sending {
             peer: plan.peer,
             start: plan.start,
             completed: Time::NEVER,
-            standing: Standing::Open,
-            patience: plan.patience,
+            state: TransferState::Open,
+            timeout: plan.timeout,
             last_answer_at: plan.start,
             busy: None,
             again: Time::NEVER,
@@ -154,7 +153,7 @@ impl Sending {
     }
     /// Handles an acknowledgement, followed by `more`.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges, more: &[u8]) {
-        if self.standing != Standing::Open || !self.admit(now, packet, more) {
+        if self.state != TransferState::Open || !self.admit(now, packet, more) {
             return;
         }
         self.last_answer_at = now;
@@ -166,14 +165,14 @@ impl Sending {
             return self.have.is_some();
         }
         let Some(have) = self.opening.check(packet.transport.options(), more) else {
-            self.standing = failed("the other end did not prove that it has the key");
+            self.state = failed("the other end did not prove that it has the key");
             return false;
         };
         match &mut self.source {
             Source::Sized(bytes) if have <= *bytes => *bytes -= have,
             _ if have == 0 => {}
             _ => {
-                self.standing = failed("the other end reports more data than are sent");
+                self.state = failed("the other end reports more data than are sent");
                 return false;
             }
         }
@@ -194,21 +193,21 @@ impl Sending {
             {
                 tracing::warn!(peer = %self.peer, "an answer without the key was ignored");
             }
-            Message::Answer(_, verdict, payload, _) if self.standing == Standing::Asking => {
-                self.standing = match verdict {
-                    Verdict::Same => Standing::Over(payload),
-                    Verdict::Checking => Standing::Asking,
+            Message::Answer(_, verdict, payload, _) if self.state == TransferState::Asking => {
+                self.state = match verdict {
+                    Verdict::Same => TransferState::Over(payload),
+                    Verdict::Checking => TransferState::Asking,
                     bad => self.failed_by(bad),
                 };
             }
             // A failure of the receiver is reported at once.
             Message::Answer(_, verdict, ..)
-                if self.standing == Standing::Open
+                if self.state == TransferState::Open
                     && !matches!(verdict, Verdict::Same | Verdict::Checking | Verdict::Missing) =>
             {
-                self.standing = self.failed_by(verdict);
+                self.state = self.failed_by(verdict);
             }
-            Message::Cookie(_, cookie) if self.standing == Standing::Open && self.have.is_none() => {
+            Message::Cookie(_, cookie) if self.state == TransferState::Open && self.have.is_none() => {
                 if !self.opening.is_ready() {
                     self.flow.write(0, false); // opens it
                 } else {
@@ -217,32 +216,32 @@ impl Sending {
                 }
                 self.opening.take_cookie(now, cookie);
             }
-            Message::Refused(_, why) if self.standing == Standing::Open && self.have.is_none() => {
+            Message::Refused(_, why) if self.state == TransferState::Open && self.have.is_none() => {
                 // A previous transfer of this sender may be open, which the receiver removes soon.
                 let waits = why == Refusal::Busy && now.since(*self.busy.get_or_insert(now)) < BUSY;
                 self.again = self.again.min(now + AGAIN);
                 if !waits {
-                    self.standing = failed(why.sentence());
+                    self.state = failed(why.sentence());
                 }
             }
-            Message::Unknown(_) if self.standing == Standing::Open && self.opening.is_old(message) => {
+            Message::Unknown(_) if self.state == TransferState::Open && self.opening.is_old(message) => {
                 let message = "the other end runs version 0.1 of explicated, which has no cookies; update it";
-                self.standing = failed(message);
+                self.state = failed(message);
             }
             Message::Unknown(_)
-                if self.have.is_some() && matches!(self.standing, Standing::Open | Standing::Asking) =>
+                if self.have.is_some() && matches!(self.state, TransferState::Open | TransferState::Asking) =>
             {
                 let message = "this transfer is unknown to the other end; was it restarted meanwhile?";
                 let file = matches!(self.supply, Supply::File { .. });
                 let again = if file { " Send the file again: the part that has arrived is kept" } else { "" };
-                self.standing = Standing::Failed(format!("{message}{again}"));
+                self.state = TransferState::Failed(format!("{message}{again}"));
             }
             _ => {}
         }
     }
     /// Runs expired timers.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.standing == Standing::Open {
+        if self.state == TransferState::Open {
             if self.again <= now {
                 self.again = Time::NEVER;
                 self.flow.open_again();
@@ -260,30 +259,30 @@ impl Sending {
             }
         }
         if self.gives_up() <= now {
-            self.standing = Standing::Failed(format!("no answer from {} for {}", self.peer, seconds(self.patience)));
+            self.state = TransferState::Failed(format!("no answer from {} for {}", self.peer, seconds(self.timeout)));
         }
     }
     /// The failure that a verdict indicates.
-    fn failed_by(&self, verdict: Verdict) -> Standing {
+    fn failed_by(&self, verdict: Verdict) -> TransferState {
         let held_before = self.have.is_some_and(|have| have > 0);
         failed(verdict.problem(held_before).unwrap_or("the other end could not write the file"))
     }
     /// When to abort, if an answer is overdue.
     fn gives_up(&self) -> Time {
-        let overdue = match self.standing {
-            Standing::Open => self.have.is_none() || self.flow.timeouts_in_a_row() > 0,
-            Standing::Asking => true,
+        let overdue = match self.state {
+            TransferState::Open => self.have.is_none() || self.flow.timeouts_in_a_row() > 0,
+            TransferState::Asking => true,
             _ => false,
         };
-        if overdue { self.last_answer_at + self.patience } else { Time::NEVER }
+        if overdue { self.last_answer_at + self.timeout } else { Time::NEVER }
     }
     /// When [`handle_timeout`](Sending::handle_timeout) has to be called.
     pub fn due(&self) -> Time {
-        match self.standing {
-            Standing::Open => {
+        match self.state {
+            TransferState::Open => {
                 self.flow.poll_timeout().min(self.acts).min(self.again).min(self.opening.due()).min(self.gives_up())
             }
-            Standing::Asking => self.asks.min(self.gives_up()),
+            TransferState::Asking => self.asks.min(self.gives_up()),
             _ => Time::NEVER,
         }
     }
@@ -292,14 +291,14 @@ impl Sending {
         if self.start > now {
             return true;
         }
-        if self.standing == Standing::Open
+        if self.state == TransferState::Open
             && let Some(packets) = self.opening.poll(now)
         {
             for packet in packets.iter().flatten() {
                 out.push(self.peer, packet, &SackRanges::NONE, |_| 0);
             }
         }
-        while self.standing == Standing::Open {
+        while self.state == TransferState::Open {
             if out.is_full() {
                 return false;
             }
@@ -309,7 +308,7 @@ impl Sending {
             }
             self.write(&packet, out);
         }
-        if self.standing == Standing::Open
+        if self.state == TransferState::Open
             && (self.acts == Time::NEVER || !self.source.finite())
             && self.flow.poll_event() == Some(Event::Drained)
         {
@@ -317,10 +316,10 @@ impl Sending {
                 self.completed = self.completed.min(now);
             }
             if self.confirm && self.acts == Time::NEVER {
-                (self.standing, self.asks) = (Standing::Asking, now);
+                (self.state, self.asks) = (TransferState::Asking, now);
             }
         }
-        if self.standing == Standing::Asking && self.asks <= now {
+        if self.state == TransferState::Asking && self.asks <= now {
             if out.is_full() {
                 return false;
             }
@@ -348,17 +347,17 @@ impl Sending {
         });
         self.payload += length as u64;
         if let Some(problem) = problem {
-            self.standing = Standing::Failed(format!("cannot read the file, or it became shorter: {problem}"));
+            self.state = TransferState::Failed(format!("cannot read the file, or it became shorter: {problem}"));
         }
     }
     /// Whether the flow has ended or failed.
     pub fn is_over(&self) -> bool {
-        matches!(self.standing, Standing::Over(_) | Standing::Failed(_))
+        matches!(self.state, TransferState::Over(_) | TransferState::Failed(_))
     }
 }
 
-fn failed(why: &str) -> Standing {
-    Standing::Failed(why.to_string())
+fn failed(why: &str) -> TransferState {
+    TransferState::Failed(why.to_string())
 }
 
 /// In whole milliseconds.

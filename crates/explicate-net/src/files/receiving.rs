@@ -196,7 +196,7 @@ impl Receiving {
         let tls = self.identity.server_of(FILES, accepted).map_err(|e| e.to_string())?;
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
-        tunnel.law.lock().expect_no_port();
+        tunnel.controller.lock().expect_no_port();
         let connected = self.transport.accept(incoming, server, &tunnel).await;
         let connection = connected.map_err(|reason| reason.to_string())?;
         self.transport.confirm(from, &tunnel);

@@ -92,7 +92,7 @@ impl Sending {
     ) -> Result<Sending, Failure> {
         let tls = identity.client_of(FILES, key).map_err(|e| Failure::Final(e.to_string()))?;
         let (config, tunnel) = transport.client(tls, address);
-        tunnel.law.lock().expect_no_port();
+        tunnel.controller.lock().expect_no_port();
         let connecting =
             endpoint.connect_with(config, address, "receiver").map_err(|e| Failure::Final(e.to_string()))?;
         let connection = connecting.await.map_err(|reason| Failure::of(&reason, peer))?;

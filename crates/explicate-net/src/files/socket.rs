@@ -14,8 +14,8 @@ use super::probed::Probed;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::gateway::config::Limits;
+use crate::gateway::controller::ControllerConfig;
 use crate::gateway::identity::Identity;
-use crate::gateway::law::Laws;
 use crate::gateway::socket::{Socket, Tunnels};
 use crate::gateway::transport::Transport;
 use crate::sys;
@@ -46,11 +46,11 @@ impl From<Close> for VarInt {
 }
 
 /// The laws of a transfer: those of this protocol, or of the protocol of this preset.
-pub fn laws(protocol: &str, air_loss: f64) -> Result<Laws> {
+pub fn controller_config(protocol: &str, air_loss: f64) -> Result<ControllerConfig> {
     let known = registry::resolve(protocol).ok().map(|resolved| resolved.protocol);
-    let followed = known.filter(|protocol| Laws::can_follow(*protocol));
-    followed.map(|protocol| Laws::new(protocol, air_loss)).ok_or_else(|| {
-        let names = registry::protocols().filter(|protocol| Laws::can_follow(*protocol));
+    let followed = known.filter(|protocol| ControllerConfig::can_follow(*protocol));
+    followed.map(|protocol| ControllerConfig::new(protocol, air_loss)).ok_or_else(|| {
+        let names = registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
         Error::Input(format!("QUIC follows {}, not `{protocol}`; --transport udp has all protocols", names.join(", ")))
     })
@@ -60,7 +60,7 @@ pub fn laws(protocol: &str, air_loss: f64) -> Result<Laws> {
 pub fn open(
     bind: SocketAddr,
     identity: &Identity,
-    laws: Laws,
+    controller: ControllerConfig,
     rate: Rate,
     limits: Limits,
     probed: Option<Probed>,
@@ -69,7 +69,7 @@ pub fn open(
     let socket = UdpSocket::bind(bind).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
     let tunnels = Arc::new(Tunnels::default());
-    let transport = Transport::new(limits, laws, rate, Clock::start(), tunnels.clone());
+    let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
     let mut config = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
     let cid_key = identity.cid_key;
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));

@@ -15,6 +15,7 @@ use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, UdpHeaderSlice};
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::wire::{Ecn, Extension, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, flag};
 
+use super::bytes::{hash, word};
 use super::hidden::{self, Hidden};
 use crate::sys::OFFLOAD_LEN;
 
@@ -72,10 +73,6 @@ impl Parsed {
     pub fn is_tagged(&self) -> bool {
         self.ip as usize != IP
     }
-}
-
-pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// Parses a frame with its offload header.
@@ -167,10 +164,6 @@ pub fn addresses(bytes: &[u8], ip: u16) -> (Ipv4Addr, Ipv4Addr) {
 /// A hash of addresses, protocol and ports (FNV-1a).
 fn fingerprint(ip: &[u8], ports: &[u8]) -> u32 {
     hash(ip[12..20].iter().chain(&ip[9..10]).chain(ports))
-}
-
-pub(super) fn hash<'a>(parts: impl Iterator<Item = &'a u8>) -> u32 {
-    parts.fold(0x811c_9dc5, |hash, &byte| (hash ^ byte as u32).wrapping_mul(0x0100_0193))
 }
 
 /// Writes the changes of a packet into its frame.

@@ -8,7 +8,7 @@ use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, UdpHeade
 use explicate_core::datagram;
 use explicate_core::wire::UDP_PORT;
 
-use super::frame::{hash, word};
+use super::bytes::{hash, word};
 
 /// The encapsulation of an explicit packet that gets no feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

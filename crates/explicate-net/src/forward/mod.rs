@@ -18,6 +18,7 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, OFFLOAD_LEN};
 
+mod bytes;
 pub mod counters;
 mod forwarding_table;
 pub mod frame;
@@ -184,7 +185,7 @@ impl Forwarder {
     }
 
     /// Runs all ports up to now.
-    pub fn settle(&mut self) -> Time {
+    pub fn catch_up(&mut self) -> Time {
         let now = self.clock.now();
         self.arrive(now);
         let now = self.step(now);

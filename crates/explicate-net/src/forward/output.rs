@@ -44,7 +44,7 @@ impl Output {
         self.until = now;
         match self.port.handle_packet(now, handle, pool) {
             Arrival::Departs(at) => self.inside.push_back((at, handle)),
-            Arrival::Doomed(_) | Arrival::Queued => {}
+            Arrival::DepartsLost(_) | Arrival::Queued => {}
             Arrival::Dropped => return false,
         }
         true
@@ -93,7 +93,7 @@ impl Output {
             }
             return;
         }
-        self.port.settle(now, pool);
+        self.port.catch_up(now, pool);
         while let Some((departed, handle)) = self.inside.front().copied().filter(|(at, _)| *at <= now) {
             self.inside.pop_front();
             self.port.stats.delivered += 1;

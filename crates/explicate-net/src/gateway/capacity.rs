@@ -23,7 +23,7 @@ use crate::sys;
 /// How often a file is read: a change is in effect within twice that.
 const FILE_INTERVAL: f64 = 0.04;
 /// How long a command or a server may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest text of a source, bytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -126,7 +126,7 @@ impl Source {
 
 /// What is served at an address. There is no TLS here: modems serve their state in the clear.
 fn get(url: &str) -> std::result::Result<String, ureq::Error> {
-    let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0);
+    let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0);
     let agent = ureq::Agent::new_with_config(config.build());
     agent.get(url).call()?.body_mut().with_config().limit(LONGEST).read_to_string()
 }
@@ -145,9 +145,7 @@ fn run(words: &[String]) -> std::result::Result<String, String> {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break,
             Ok(Some(status)) => return Err(format!("the command failed: {status}")),
-            Ok(None) if sys::monotonic() - began < PATIENCE.as_nanos() as u64 => {
-                thread::sleep(Duration::from_millis(5))
-            }
+            Ok(None) if sys::monotonic() - began < TIMEOUT.as_nanos() as u64 => thread::sleep(Duration::from_millis(5)),
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();

@@ -12,8 +12,8 @@ use explicate_core::wire::UDP_PORT;
 use serde::Deserialize;
 
 use super::capacity::Source;
+use super::controller::ControllerConfig;
 use super::identity::PublicKey;
-use super::law::Laws;
 use crate::error::{Error, Result};
 
 /// The file, see docs/gateway.md.
@@ -112,12 +112,12 @@ impl Wan {
         self.rate.and(self.interface.as_deref())
     }
     /// The laws of the windows; [`Config::load`] has checked the protocol.
-    pub fn law(&self) -> Option<Laws> {
+    pub fn controller_config(&self) -> Option<ControllerConfig> {
         let protocol = registry::protocol(if self.rate.is_some() { &self.protocol } else { DEFAULT_TCP })?;
-        Some(Laws::new(protocol, self.air_loss))
+        Some(ControllerConfig::new(protocol, self.air_loss))
     }
     fn check(&self) -> std::result::Result<(), String> {
-        let followed = || registry::protocols().filter(|protocol| Laws::can_follow(*protocol));
+        let followed = || registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         if !followed().any(|protocol| protocol.name() == self.protocol) {
             let names: Vec<&str> = followed().map(|protocol| protocol.name()).collect();
             return Err(format!("`protocol` is one of {}, not `{}`", names.join(", "), self.protocol));
@@ -384,10 +384,10 @@ mod tests {
         assert_eq!(route("10.3.3.4"), Some("hub"));
         assert_eq!(route("fd00:2::1"), Some("b"));
         assert_eq!(route("fd00:3::1"), None);
-        assert_eq!(config.wan.law().map(|law| law.protocol.name()), Some(DEFAULT_TCP));
+        assert_eq!(config.wan.controller_config().map(|controller| controller.protocol.name()), Some(DEFAULT_TCP));
         let shaped = Config::parse(&text("[wan]\nrate = \"1.5Mbit/s\"\n")).unwrap().wan;
         assert_eq!(
-            (shaped.rate, shaped.law().map(|law| law.protocol.name())),
+            (shaped.rate, shaped.controller_config().map(|controller| controller.protocol.name())),
             (Some(LineRate(Rate(1_500_000))), Some(DEFAULT_EXPLICIT))
         );
     }

@@ -4,7 +4,7 @@
 //! - [`run`](run()) opens the sockets, [`status`] reports, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
-//! - [`law`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
+//! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
 //!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
 //! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads.
@@ -12,10 +12,10 @@
 pub mod answers;
 pub mod capacity;
 pub mod config;
+pub mod controller;
 pub mod identity;
 pub mod intercept;
 pub mod kernel;
-pub mod law;
 pub mod parity;
 pub mod peers;
 pub mod plain;

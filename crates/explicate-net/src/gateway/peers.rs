@@ -236,16 +236,16 @@ impl Gateway {
         link.called.store(false, Ordering::Relaxed);
     }
 
-    async fn call(&self, peer: &Peer, patience: Duration) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
+    async fn call(&self, peer: &Peer, timeout: Duration) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
         let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
         let resolved = tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten();
         let to = resolved.ok_or_else(|| format!("`{address}` has no address"))?;
         let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
-        let connected = match tokio::time::timeout(patience, connecting).await {
+        let connected = match tokio::time::timeout(timeout, connecting).await {
             Ok(connected) => connected.map_err(|reason| reason.to_string()),
-            Err(_) => Err(format!("no answer for {} s", patience.as_secs_f64())),
+            Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
         };
         connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(to, &tunnel))
     }
@@ -430,8 +430,9 @@ mod tests {
         );
         let config = Config::parse(&text).unwrap();
         let tunnels = Arc::new(Tunnels::default());
-        let (limits, law, rate) = (config.limits, config.wan.law().unwrap(), explicate_core::units::Rate::mbps(1));
-        let transport = Transport::new(limits, law, rate, Clock::start(), tunnels.clone());
+        let (limits, controller, rate) =
+            (config.limits, config.wan.controller_config().unwrap(), explicate_core::units::Rate::mbps(1));
+        let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         (Gateway::new(config, identity, (endpoint, None, None), transport).unwrap(), tunnels)
     }

@@ -238,7 +238,7 @@ impl State {
             self.queues.push(now, index, Outgoing { to, packet, bytes: with_room(contents) });
             self.add_parity(now, index, tunnel, parity);
         }
-        tunnel.law.lock().waits(self.queues.wait(index));
+        tunnel.controller.lock().waits(self.queues.wait(index));
         true
     }
     fn add_parity(&mut self, now: Time, index: usize, tunnel: &Tunnel, parity: Option<[Parity; 2]>) {

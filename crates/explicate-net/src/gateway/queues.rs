@@ -269,7 +269,7 @@ mod tests {
     use explicate_core::rng::Rng;
     use explicate_core::units::Rate;
 
-    use super::super::law::Laws;
+    use super::super::controller::ControllerConfig;
     use super::super::port::bare;
     use super::*;
     use crate::clock::Clock;
@@ -282,8 +282,8 @@ mod tests {
             RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng: Rng::stream(1, "gateway/test") };
         let mut queues = Queues::new(1e6, protocol.router(&init).unwrap(), None);
         let to = "192.0.2.1:9".parse().unwrap();
-        let laws = Laws::new(protocol, 0.0);
-        let tunnels = [1, 2, 3].map(|_| Tunnel::new(&laws, Rate::mbps(8), Clock::start()));
+        let config = ControllerConfig::new(protocol, 0.0);
+        let tunnels = [1, 2, 3].map(|_| Tunnel::new(&config, Rate::mbps(8), Clock::start()));
         let mut sent = [0; 3];
         for (index, length) in [1400, 700, 100].into_iter().enumerate() {
             assert_eq!(queues.of(&tunnels[index], to, Time::ZERO), index);

@@ -47,10 +47,11 @@ pub fn run(path: &Path) -> Result<()> {
 async fn serve(config: Config, path: &Path) -> Result<()> {
     let identity = Identity::load(&config.key)?;
     let clock = Clock::start();
-    let law = config.wan.law().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;
+    let controller =
+        config.wan.controller_config().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;
     let rate = config.wan.rate.map_or(UNSHAPED, |rate| rate.0);
     let tunnels = Arc::new(Tunnels::default());
-    let transport = Transport::new(config.limits, law, rate, clock, tunnels.clone());
+    let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone());
     let (endpoint, port) = endpoint(&config, &identity, (&transport, tunnels), clock)?;
     let listen = |ipv6| {
         let port = config.site.intercept_port;
@@ -112,12 +113,12 @@ fn endpoint(
     let what = || format!("open the tunnel's socket at {}", config.listen);
     let socket = std::net::UdpSocket::bind(config.listen).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
-    let port = match (config.wan.rate, config.wan.law()) {
-        (Some(rate), Some(law)) => {
+    let port = match (config.wan.rate, config.wan.controller_config()) {
+        (Some(rate), Some(controller)) => {
             let shared = config.wan.shares().filter(|_| !config.site.interfaces.is_empty());
             let plain = shared.map(|_| Plain::open(kernel::TUN, rate.0)).transpose()?;
             let copy = socket.try_clone().or_fail(what)?;
-            Some(Port::start(law.protocol, rate.0, (copy, plain), clock, config.wan.parity)?)
+            Some(Port::start(controller.protocol, rate.0, (copy, plain), clock, config.wan.parity)?)
         }
         _ => None,
     };

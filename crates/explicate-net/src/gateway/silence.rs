@@ -38,7 +38,7 @@ pub async fn probe(connection: &Connection, tunnel: &Tunnel) {
         tokio::time::sleep(EVERY).await;
         let stats = connection.stats();
         if silence.lasts(stats.udp_rx.datagrams, stats.udp_tx.datagrams) {
-            tunnel.law.lock().allow_probe();
+            tunnel.controller.lock().allow_probe();
             // A peer without datagrams is left to QUIC's probes.
             let _ = connection.send_datagram(Bytes::from_static(&[0]));
         }

@@ -155,7 +155,7 @@ impl Socket {
     /// Sends without a port.
     fn send_directly(&self, transmit: &Transmit<'_>, segment: usize) -> io::Result<()> {
         let tunnel = self.tunnels.get(transmit.destination);
-        let singly = tunnel.as_ref().is_some_and(|tunnel| tunnel.law.lock().sends_singly());
+        let singly = tunnel.as_ref().is_some_and(|tunnel| tunnel.controller.lock().sends_singly());
         self.singly.store(singly, Ordering::Relaxed);
         let ip_headers = if canonical(transmit.destination).is_ipv4() { 28 } else { 48 };
         let (mut all, mut ecn) = (Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN), None);
@@ -268,12 +268,12 @@ mod tests {
 
     use super::*;
     use crate::clock::Clock;
-    use crate::gateway::law::Laws;
+    use crate::gateway::controller::ControllerConfig;
 
     #[test]
     fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
-        let laws = Laws::new(registry::protocol("xcp").unwrap(), 0.0);
-        let new = || Tunnel::new(&laws, Rate::mbps(1), Clock::start());
+        let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
+        let new = || Tunnel::new(&config, Rate::mbps(1), Clock::start());
         let (tunnels, peer) = (Tunnels::default(), "192.0.2.1:7".parse().unwrap());
         let (known, replayed) = (new(), new());
         let is = |tunnel: &Arc<Tunnel>| tunnels.get(peer).is_some_and(|current| Arc::ptr_eq(&current, tunnel));

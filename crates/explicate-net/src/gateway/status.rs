@@ -20,7 +20,7 @@ use crate::error::{Context, Error, Result};
 use crate::sys;
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens the socket, for the owner only.
 pub fn listen(path: &Path) -> Result<UnixListener> {
@@ -39,7 +39,7 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
 pub async fn serve(gateway: Arc<Gateway>, listener: UnixListener) {
     while let Ok((mut stream, _)) = listener.accept().await {
         let text = format!("{}\n", report(&gateway));
-        let _ = tokio::time::timeout(PATIENCE, stream.write_all(text.as_bytes())).await;
+        let _ = tokio::time::timeout(TIMEOUT, stream.write_all(text.as_bytes())).await;
     }
 }
 
@@ -48,7 +48,7 @@ pub fn ask(path: &Path) -> Result<Value> {
     let hint =
         |e| Error::Failed(format!("no gateway answers at {}: {e}; is `explicated gateway run` up?", path.display()));
     let mut stream = UnixStream::connect(path).map_err(hint)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(hint)?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(hint)?;
     let mut text = String::new();
     stream.read_to_string(&mut text).map_err(hint)?;
     serde_json::from_str(&text).map_err(|e| Error::Failed(format!("the gateway answers with no JSON: {e}")))
@@ -67,7 +67,7 @@ fn of_peer(peer: &Peer) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
-        "limited": tunnel.law.lock().is_limited(),
+        "limited": tunnel.controller.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
         "path_mtu": stats.path.current_mtu,

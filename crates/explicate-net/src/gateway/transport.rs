@@ -12,7 +12,7 @@ use quinn::{
 };
 
 use super::config::Limits;
-use super::law::Laws;
+use super::controller::ControllerConfig;
 use super::shim;
 use super::socket::Tunnels;
 use super::tunnel::Tunnel;
@@ -38,7 +38,7 @@ fn overhead(peer: SocketAddr) -> u16 {
 pub struct Transport {
     limits: Limits,
     /// The laws of their windows.
-    law: Laws,
+    controller: ControllerConfig,
     /// The line that they share.
     rate: Rate,
     clock: Clock,
@@ -47,8 +47,14 @@ pub struct Transport {
 
 impl Transport {
     /// Connections with these limits, windows by these laws, over a line of this rate.
-    pub fn new(limits: Limits, law: Laws, rate: Rate, clock: Clock, tunnels: Arc<Tunnels>) -> Transport {
-        Transport { limits, law, rate, clock, tunnels }
+    pub fn new(
+        limits: Limits,
+        controller: ControllerConfig,
+        rate: Rate,
+        clock: Clock,
+        tunnels: Arc<Tunnels>,
+    ) -> Transport {
+        Transport { limits, controller, rate, clock, tunnels }
     }
 
     fn config(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Arc<TransportConfig> {
@@ -69,13 +75,13 @@ impl Transport {
             .keep_alive_interval(Some(KEEP_ALIVE))
             .datagram_receive_buffer_size(Some(PROBES))
             .mtu_discovery_config(Some(mtu))
-            .congestion_controller_factory(Arc::new(tunnel.law.clone()))
+            .congestion_controller_factory(Arc::new(tunnel.controller.clone()))
             .ack_frequency_config(Some(ack));
         Arc::new(config)
     }
     /// What this end calls a peer with, and the tunnel of the connection.
     pub fn client(&self, tls: QuicClientConfig, to: SocketAddr) -> (ClientConfig, Arc<Tunnel>) {
-        let tunnel = Tunnel::new(&self.law, self.rate, self.clock);
+        let tunnel = Tunnel::new(&self.controller, self.rate, self.clock);
         self.tunnels.set(to, tunnel.clone());
         let mut config = ClientConfig::new(Arc::new(tls));
         config.transport_config(self.config(to, &tunnel));
@@ -83,7 +89,7 @@ impl Transport {
     }
     /// What this end answers a peer with, and the tunnel of the connection.
     pub fn server(&self, tls: QuicServerConfig, from: SocketAddr) -> (Arc<ServerConfig>, Arc<Tunnel>) {
-        let tunnel = Tunnel::new(&self.law, self.rate, self.clock);
+        let tunnel = Tunnel::new(&self.controller, self.rate, self.clock);
         self.tunnels.add(from, tunnel.clone());
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(self.config(from, &tunnel)).migration(false);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use explicate_core::units::Rate;
 use explicate_core::wire::{Congestion, Format, Packet};
 
-use super::law::{Law, Laws, SharedLaw};
+use super::controller::{ControllerConfig, SharedController, WindowController};
 use super::parity::{Block, Parity, Repair};
 use super::shim;
 use super::turns::Turns;
@@ -21,7 +21,7 @@ pub struct Tunnel {
     /// Its number, by which routers tell flows apart.
     pub number: u32,
     /// The law of its window.
-    pub law: SharedLaw,
+    pub controller: SharedController,
     /// Turns of its long transfers.
     pub turns: Turns,
     /// So many of the next short datagrams are covered by parity.
@@ -57,11 +57,17 @@ pub struct Repairs {
 
 impl Tunnel {
     /// A tunnel over a line of this rate.
-    pub fn new(laws: &Laws, rate: Rate, clock: Clock) -> Arc<Tunnel> {
-        let law = SharedLaw(Arc::new(Mutex::new(Law::new(laws, 1500, rate, clock))));
+    pub fn new(config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+        let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, 1500, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
-        Arc::new(Tunnel { number, law, turns: Turns::default(), to_cover: AtomicU32::new(0), state: Mutex::default() })
+        Arc::new(Tunnel {
+            number,
+            controller,
+            turns: Turns::default(),
+            to_cover: AtomicU32::new(0),
+            state: Mutex::default(),
+        })
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -76,10 +82,10 @@ impl Tunnel {
         self.to_cover.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
     }
 
-    /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`Law::header`].
+    /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`WindowController::header`].
     pub fn leave(&self, contents: &[u8], ip_headers: usize, spare: f64, parity: bool) -> (Packet, Option<[Parity; 2]>) {
         let short = contents.len() < shim::SHORT;
-        let asks = (!short).then(|| self.law.lock().header(spare));
+        let asks = (!short).then(|| self.controller.lock().header(spare));
         let mut packet = asks.unwrap_or(Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY });
         shim::complete(&mut packet, self.number, ip_headers, contents.len());
         let mut state = self.state();
@@ -113,15 +119,15 @@ impl Tunnel {
             // The peer has started anew: its sums, and its blocks, begin elsewhere.
             state.peer = packet.transport.flow();
             state.repair.start_anew();
-            self.law.lock().begin_at(returned);
+            self.controller.lock().begin_at(returned);
         }
         if Parity::is_in(packet) {
             return (false, state.repair.take(packet, contents));
         }
-        let mut law = self.law.lock();
-        law.returned(returned);
-        law.answered(packet.transport.segment());
-        drop(law);
+        let mut controller = self.controller.lock();
+        controller.returned(returned);
+        controller.answered(packet.transport.segment());
+        drop(controller);
         state.answered = state.answered.wrapping_add(packet.mark().is_set() as u32);
         shim::add_feedback(&mut state.sum, packet);
         if !packet.congestion.is_present() {
@@ -145,11 +151,11 @@ mod tests {
     use explicate_core::registry;
 
     use super::*;
-    use crate::gateway::law::Laws;
+    use crate::gateway::controller::ControllerConfig;
 
     fn tunnel() -> Arc<Tunnel> {
-        let laws = Laws::new(registry::protocol("xcp").unwrap(), 0.0);
-        Tunnel::new(&laws, Rate::mbps(20), Clock::start())
+        let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
+        Tunnel::new(&config, Rate::mbps(20), Clock::start())
     }
 
     /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
@@ -176,7 +182,7 @@ mod tests {
             let mut packet = shim::packet(number, Congestion::new(Format::MINIMAL), 28, 1400);
             packet.congestion.set_reverse_feedback(sum);
             tunnel.arrive(&packet, &[0; 1400]);
-            tunnel.law.lock().waiting_feedback()
+            tunnel.controller.lock().waiting_feedback()
         };
         let sums = [(7, 1000), (7, 1500), (9, 900_000), (9, 900_100), (7, 0)];
         assert_eq!(sums.map(|(number, sum)| arrive(number, sum)), [0, 500, 500, 600, 600]);

@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn streams_take_turns_and_one_that_is_not_read_holds_up_no_other() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let patience = Duration::from_secs(60);
-        let written = runtime.block_on(async { tokio::time::timeout(patience, written()).await }).unwrap();
+        let timeout = Duration::from_secs(60);
+        let written = runtime.block_on(async { tokio::time::timeout(timeout, written()).await }).unwrap();
         let (unread, others) = (written[0], &written[1..]);
         assert_eq!(unread, UNREAD as u64);
         let (sum, squares) = others.iter().fold((0.0, 0.0), |(a, b), &x| (a + x as f64, b + (x * x) as f64));

@@ -6,18 +6,16 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use explicate_build::flows::{source, starts};
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
-use explicate_core::flow::Flow;
-use explicate_core::flow::{FlowInit, FlowStats};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
-use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::model::{Link, Scenario, Traffic};
 
+use super::addresses::{address, addresses};
 use super::schedule::{Action, Schedule};
-use super::ways;
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
@@ -25,7 +23,7 @@ use crate::endpoint::content::Supply;
 use crate::endpoint::gate::Admission;
 use crate::endpoint::hello::{Content, Hello};
 use crate::endpoint::receiving::Limits;
-use crate::endpoint::sending::{self, Sending, Standing};
+use crate::endpoint::sending::{self, Sending, TransferState};
 use crate::error::{Error, Result};
 
 /// A flow of the scenario.
@@ -50,7 +48,7 @@ pub(super) fn flows(scenario: &Scenario, seed: u64) -> Vec<LabFlow> {
     let of_group = |(index, group): (usize, &explicate_scenario::model::FlowGroup)| -> Vec<LabFlow> {
         let flow = |(i, start): (u32, Time)| {
             let ends = group.ends[i as usize % group.ends.len()];
-            let [_, peer] = ways::addresses(scenario, index, ends);
+            let [_, peer] = addresses(scenario, index, ends);
             LabFlow { group: (index, i), name: format!("{}.{i}", group.name), start, ends, peer, kernel: None }
         };
         starts(group, seed, scenario.duration).into_iter().map(flow).collect()
@@ -73,7 +71,7 @@ pub(super) struct Sample {
 /// Measurements of the sending end of a flow.
 pub(super) struct Sent {
     /// Its counters at the start of the measured span and at its end.
-    pub(super) stats: (FlowStats, FlowStats),
+    pub(super) stats: (SenderStats, SenderStats),
     /// When it was complete.
     pub(super) completed: Time,
     /// Data to send.
@@ -91,7 +89,7 @@ fn index(id: u32) -> usize {
 }
 
 /// Counters of a flow's sending end, over all its sessions.
-fn stats(sending: &Sending) -> FlowStats {
+fn stats(sending: &Sending) -> SenderStats {
     match &sending.source {
         Source::Sessions(sessions) => sessions.all(&sending.flow, &sending.elsewhere).0,
         _ => sending.flow.stats(),
@@ -104,7 +102,7 @@ pub(super) struct HostReport {
     /// By number of the flow.
     pub(super) sent: BTreeMap<usize, Sent>,
     /// By number of the flow: its receiving end's counters.
-    pub(super) received: BTreeMap<usize, (SinkStats, SinkStats)>,
+    pub(super) received: BTreeMap<usize, (ReceiverStats, ReceiverStats)>,
     /// Samples.
     pub(super) samples: Vec<Sample>,
     /// Failures of flows.
@@ -122,8 +120,8 @@ pub(super) struct Host<'a> {
     node: usize,
     clock: Clock,
     endpoint: Endpoint,
-    before: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
-    sampled: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
+    before: (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>),
+    sampled: (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>),
     report: HostReport,
 }
 
@@ -173,11 +171,11 @@ impl<'a> Host<'a> {
         Ok(self.finish())
     }
 
-    fn counters(&self) -> (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>) {
+    fn counters(&self) -> (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>) {
         let sent = self.endpoint.sending.iter().map(|(id, f)| (index(*id), stats(f))).collect();
-        let mut received: BTreeMap<usize, SinkStats> = BTreeMap::new();
+        let mut received: BTreeMap<usize, ReceiverStats> = BTreeMap::new();
         for ((_, id), flow) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
-            *received.entry(index(*id as u32)).or_default() += flow.sink.stats();
+            *received.entry(index(*id as u32)).or_default() += flow.receiver.stats();
         }
         (sent, received)
     }
@@ -224,7 +222,7 @@ impl<'a> Host<'a> {
 
     fn finish(mut self) -> HostReport {
         for (id, sending) in &self.endpoint.sending {
-            if let Standing::Failed(why) = &sending.standing {
+            if let TransferState::Failed(why) = &sending.state {
                 self.report.failures.push(format!("{}: {why}", self.flows[index(*id)].name));
             }
             let before = self.before.0.get(&index(*id)).copied().unwrap_or_default();
@@ -256,7 +254,7 @@ fn agent(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Opti
             scenario.links.iter().flat_map(Link::controllers).filter(|spec| spec.protocol.name() == protocol.name());
         let spec = specs.min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-        AgentHost::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), ways::address(node), rng)
+        AgentHost::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), address(node), rng)
     })
 }
 
@@ -275,13 +273,13 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         packet: group.packet,
         interface,
     };
-    let own = Address(u32::from(ways::address(from)));
-    let mut sender = Flow::new(&init);
+    let own = Address(u32::from(address(from)));
+    let mut sender = SenderEndpoint::new(&init);
     sender.attach(own);
     // The application's time is used: a late action counts from its due time.
     Ok(Sending::new(sending::Plan {
         flow: sender,
-        elsewhere: Sink::new(&init),
+        elsewhere: ReceiverEndpoint::new(&init),
         source: source(group, &flow.name, seed, &init, own, flow.start, SESSION),
         start: flow.start,
         hello: Hello::new(&group.protocol, group.packet, &group.values, Content::Nothing),
@@ -290,7 +288,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         supply: Supply::Filler,
         peer: SocketAddrV4::new(flow.peer, UDP_PORT),
         // The scenario gives the length of an outage, and its effect on a session.
-        patience: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
+        timeout: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
         confirm: false,
     }))
 }

@@ -10,9 +10,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use explicate_build::flows::draw;
-use explicate_core::flow::FlowStats;
+use explicate_core::endpoint::{ReceiverStats, SenderStats};
 use explicate_core::rng::Rng;
-use explicate_core::sink::SinkStats;
 use explicate_core::units::Time;
 use explicate_scenario::model::{Scenario, Traffic};
 
@@ -35,7 +34,7 @@ pub(super) struct Carried<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) flow: &'a LabFlow,
     pub(super) id: usize,
-    pub(super) law: &'a str,
+    pub(super) kernel_controller: &'a str,
     pub(super) seed: u64,
     pub(super) clock: Clock,
 }
@@ -44,7 +43,7 @@ fn port(id: usize) -> u16 {
     PORTS + id as u16
 }
 
-/// Parses `GROUP=LAW` and finds the group.
+/// Parses `GROUP=CONTROLLER` and finds the group.
 pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<()> {
     for (group, _) in given {
         let Some(found) = scenario.flows.iter().find(|g| g.name == *group) else {
@@ -81,15 +80,15 @@ impl Carried<'_> {
             sleep(NAP);
         }
         let to = SocketAddr::from((self.flow.peer, port(self.id)));
-        let law = self.law;
+        let kernel_controller = self.kernel_controller;
         let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS);
-        let mut stream = sys::tcp_connect(to, law, segment)
-            .or_fail(|| format!("connect to {to} with the kernel's `{law}` (is that module there?)"))?;
+        let mut stream = sys::tcp_connect(to, kernel_controller, segment)
+            .or_fail(|| format!("connect to {to} with the kernel's `{kernel_controller}` (is that module there?)"))?;
         stream.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
         let mut actions = self.measured().into_iter().peekable();
         let mut report = HostReport::default();
         let (size, mut written, mut completed) = (self.size(), 0u64, Time::NEVER);
-        let (mut before, mut finished) = (FlowStats::default(), false);
+        let (mut before, mut finished) = (SenderStats::default(), false);
         let filler = vec![0; 1 << 16];
         while self.clock.now() < end && !stop() {
             let left = size.map_or(u64::MAX, |size| size - written).min(filler.len() as u64) as usize;
@@ -168,10 +167,10 @@ impl Carried<'_> {
                 sleep(NAP);
             }
         }
-        let counted = |payload: u64| SinkStats {
+        let counted = |payload: u64| ReceiverStats {
             payload,
             bytes: payload + payload.div_ceil(segment) * HEADERS as u64,
-            ..SinkStats::default()
+            ..ReceiverStats::default()
         };
         report.received.insert(self.id, (counted(before), counted(payload)));
         Ok(report)
@@ -179,8 +178,8 @@ impl Carried<'_> {
 }
 
 /// The kernel's counters in our form. Its smoothed round-trip time replaces the samples.
-fn stats(info: &sys::TcpInfo) -> FlowStats {
-    FlowStats {
+fn stats(info: &sys::TcpInfo) -> SenderStats {
+    SenderStats {
         sent: info.segments_out as u64,
         retransmissions: info.retransmitted as u64,
         refused: 0,

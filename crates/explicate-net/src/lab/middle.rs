@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use explicate_build::ports::port;
 use explicate_build::rows::LinkRow;
-use explicate_core::agent::{Address, AgentInit};
 use explicate_core::port::{Port, PortInit, SharedLine};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{Link, RouterSpec, Scenario};
+use explicate_scenario::model::{RouterSpec, Scenario};
 
+use super::addresses::address;
 use super::host::Sample;
-use super::plan::{Cable, Plan, Role};
+use super::plan::{Cable, Plan, Role, controller_with_agent};
+use super::routes::{self, Table};
 use super::schedule::{Action, Schedule};
-use super::ways::{self, Table};
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -79,14 +79,14 @@ impl<'a> Middle<'a> {
         }
         let mode = if plan.roles[node] == Role::Bridge { Mode::Bridge } else { Mode::Router };
         let mut forwarder = Forwarder::new(interfaces, mode, clock)?;
-        let (specs, watched) = spokesman(scenario, &links);
+        let (specs, watched) = agent_controller(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, ways::address(node), rng) {
+            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, address(node), rng) {
                 forwarder.set_agent(agent, Plan::station(node, cables[0]), watched);
             }
         }
-        let mut tables: VecDeque<(Time, Table)> = ways::tables(scenario, plan, node).into();
+        let mut tables: VecDeque<(Time, Table)> = routes::tables(scenario, plan, node).into();
         for cable in tables.iter_mut().flat_map(|(_, table)| table.values_mut()) {
             *cable = cables.iter().position(|own| own == cable).unwrap_or(0);
         }
@@ -154,7 +154,7 @@ impl<'a> Middle<'a> {
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
             self.forward(until, stop)?;
-            let now = self.forwarder.settle();
+            let now = self.forwarder.catch_up();
             match action {
                 Action::Measure => {
                     self.measured_from = now;
@@ -164,7 +164,7 @@ impl<'a> Middle<'a> {
             }
         }
         self.forward(schedule.end(), stop)?;
-        let end = self.forwarder.settle();
+        let end = self.forwarder.catch_up();
         self.finish(end)
     }
 
@@ -217,18 +217,8 @@ impl<'a> Middle<'a> {
     }
 }
 
-/// A link's controller whose protocol has an agent.
-pub(super) fn controller_with_agent<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a RouterSpec> {
-    let wanted = |spec: &&RouterSpec| {
-        let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
-        let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
-        crosses && spec.protocol.agent(&init).is_some()
-    };
-    link.controllers().find(wanted)
-}
-
 /// Such a controller of a router, and for each output whether it has one.
-fn spokesman<'a>(
+fn agent_controller<'a>(
     scenario: &'a Scenario,
     links: &[(Option<usize>, Option<usize>)],
 ) -> (Option<&'a RouterSpec>, Vec<bool>) {

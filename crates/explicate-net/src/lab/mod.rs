@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use explicate_build::paths::{crossing, flow_paths};
 use explicate_build::rows::{FlowRow, LinkRow};
 use explicate_build::tables::Tables;
-use explicate_build::ways::{crossing, ways};
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
@@ -19,15 +19,16 @@ use crate::forward::Counters;
 use crate::histogram::Histogram;
 use crate::sys;
 
+mod addresses;
 mod host;
 mod kernel;
 mod middle;
 pub mod netns;
 mod plan;
 pub mod results;
+mod routes;
 mod schedule;
 pub mod stall_monitor;
-mod ways;
 
 use host::{Host, HostReport, Sample};
 use middle::{Middle, Report};
@@ -96,9 +97,10 @@ fn run_once(
     let mut flows = host::flows(scenario, seed);
     for flow in &mut flows {
         let group = &scenario.flows[flow.group.0].name;
-        flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
+        flow.kernel =
+            kernel.iter().find(|(name, _)| name == group).map(|(_, kernel_controller)| kernel_controller.clone());
     }
-    let of_phase = |routes| ways(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
+    let of_phase = |routes| flow_paths(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
     let crossing = crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
     let _awake = Awake::keep();
     let clock = Clock::start_in(PREPARATION);
@@ -120,8 +122,8 @@ fn run_once(
             }
             Job::TcpSend(id) | Job::TcpReceive(id) => {
                 let flow = &flows[id];
-                let law = flow.kernel.as_deref().unwrap_or_default();
-                let carried = kernel::Carried { scenario, flow, id, law, seed, clock };
+                let kernel_controller = flow.kernel.as_deref().unwrap_or_default();
+                let carried = kernel::Carried { scenario, flow, id, kernel_controller, seed, clock };
                 let sends = matches!(job, Job::TcpSend(_));
                 keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
             }
@@ -225,8 +227,8 @@ fn collect(
             span,
         };
         row.push(&mut outcome.tables.flows);
-        if let Some(law) = &flow.kernel {
-            outcome.tables.flows.rename_last("protocol", format!("kernel/{law}"));
+        if let Some(kernel_controller) = &flow.kernel {
+            outcome.tables.flows.rename_last("protocol", format!("kernel/{kernel_controller}"));
         }
     }
     let mut rows: BTreeMap<usize, LinkRow<'_>> = BTreeMap::new();

@@ -10,17 +10,19 @@
 //! between two hosts, and those whose directions share a line, are emulated in a namespace of their own. So a packet
 //! wakes one thread per node, and each adds the lateness of its wake-up.
 //!
-//! All hosts share one subnet with static neighbour entries, and routers have static tables ([`ways`]), so that all packets belong to
+//! All hosts share one subnet with static neighbour entries, and routers have static tables ([`routes`]), so that all packets belong to
 //! flows.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use explicate_core::agent::{Address, AgentInit};
 use explicate_core::estimate::Choice;
+use explicate_core::rng::Rng;
 use explicate_scenario::model::{Link, Processing, RouterSpec, Scenario};
 
+use super::addresses::{address, addresses};
 use super::netns::Step;
-use super::ways;
 use crate::agent;
 use crate::error::{Error, Result};
 
@@ -87,7 +89,7 @@ impl Plan {
             )));
         }
         let pair = |(group, ends): (usize, (usize, usize))| {
-            let [from, to] = ways::addresses(scenario, group, ends);
+            let [from, to] = addresses(scenario, group, ends);
             [(ends.0, from), (ends.1, to)]
         };
         let pairs = ends().map(pair).collect();
@@ -168,22 +170,22 @@ impl Plan {
                 run(format!("ip -n {here} link set {own} address {station} mtu {MTU} up"));
                 bare.push(Step::OffloadsOff(here.clone(), own.clone()));
                 if self.roles[node] == Role::Host {
-                    run(format!("ip -n {here} addr add {}/16 dev {own}", ways::address(node)));
+                    run(format!("ip -n {here} addr add {}/16 dev {own}", address(node)));
                 }
             }
         }
         for &[a, b] in &self.pairs {
-            for ((here, own), (there, address)) in [(a, b), (b, a)] {
+            for ((here, own), (there, to)) in [(a, b), (b, a)] {
                 let (Some(cable), Some(far)) = (self.cables_of(here).next(), self.cables_of(there).next()) else {
                     continue;
                 };
                 let station = Plan::station(there, far).map(|b| format!("{b:02x}")).join(":");
                 let (namespace, device) = (self.namespace(here), Plan::interface(cable));
-                if own != ways::address(here) {
+                if own != address(here) {
                     run(format!("ip -n {namespace} addr add {own}/32 dev {device}"));
-                    run(format!("ip -n {namespace} route add {address} dev {device} src {own}"));
+                    run(format!("ip -n {namespace} route add {to} dev {device} src {own}"));
                 }
-                run(format!("ip -n {namespace} neigh replace {address} lladdr {station} dev {device} nud permanent"));
+                run(format!("ip -n {namespace} neigh replace {to} lladdr {station} dev {device} nud permanent"));
             }
         }
         steps.extend(bare);
@@ -219,7 +221,7 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         return no(format!("the medium `{}` is wireless, and namespaces have only cables; {instead}", medium.name));
     }
     let mut half = scenario.links.iter().filter(|l| l.shares_with.is_some());
-    if let Some(link) = half.find(|l| super::middle::controller_with_agent(scenario, l).is_some()) {
+    if let Some(link) = half.find(|l| controller_with_agent(scenario, l).is_some()) {
         let instead = "simulate it, or give each direction a rate of its own";
         let why = "so its controller is outside of the router whose messages it would need";
         return no(format!("the link `{}` is half duplex, {why}; {instead}", link.name));
@@ -263,6 +265,16 @@ fn warn_of_estimator(scenario: &Scenario) {
             agent::INSTEAD.kind().name()
         );
     }
+}
+
+/// A link's controller whose protocol has an agent.
+pub(super) fn controller_with_agent<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a RouterSpec> {
+    let wanted = |spec: &&RouterSpec| {
+        let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
+        let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
+        crosses && spec.protocol.agent(&init).is_some()
+    };
+    link.controllers().find(wanted)
 }
 
 #[cfg(test)]

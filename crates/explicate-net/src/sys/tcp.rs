@@ -39,13 +39,13 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
 }
 
 /// Connects with one of the kernel's congestion controllers, and segments of at most this length.
-pub fn tcp_connect(to: SocketAddr, law: &str, segment: u16) -> io::Result<TcpStream> {
+pub fn tcp_connect(to: SocketAddr, congestion_control: &str, segment: u16) -> io::Result<TcpStream> {
     if !to.is_ipv4() {
         return Err(io::ErrorKind::Unsupported.into());
     }
     let (flags, protocol) = (SocketFlags::CLOEXEC, Some(ipproto::TCP));
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, protocol)?;
-    sockopt::set_tcp_congestion(&socket, law)?;
+    sockopt::set_tcp_congestion(&socket, congestion_control)?;
     set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, (segment + 12) as i32)?;
     connect(&socket, &to)?;
     Ok(socket.into())

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use explicate_build::source::Source;
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::registry;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 use explicate_net::clock::Clock;
@@ -128,8 +127,8 @@ pub(crate) fn transfer(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Plan {
         interface: Rate::mbps(1000),
     };
     Plan {
-        flow: Flow::new(&init),
-        elsewhere: Sink::new(&init),
+        flow: SenderEndpoint::new(&init),
+        elsewhere: ReceiverEndpoint::new(&init),
         source: Source::Bulk,
         start: Time::ZERO,
         hello: Hello::new("sack", 1000, &values, Content::Nothing),
@@ -137,7 +136,7 @@ pub(crate) fn transfer(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Plan {
         key,
         supply: Supply::Filler,
         peer,
-        patience: Time::secs(60),
+        timeout: Time::secs(60),
         confirm: true,
     }
 }

@@ -5,7 +5,7 @@ use explicate_core::api::{
     SenderInit, Sent,
 };
 use explicate_core::params::Param;
-use explicate_core::passage::DropCause;
+use explicate_core::transit::DropCause;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
 use pyo3::exceptions::PyValueError;
@@ -223,7 +223,7 @@ struct RouterCalls {
     on_departure: bool,
     on_drop: bool,
     timer: bool,
-    speaks_to: bool,
+    writes_into: bool,
 }
 
 impl RouterClass {
@@ -234,7 +234,7 @@ impl RouterClass {
             on_departure: has("on_departure")?,
             on_drop: has("on_drop")?,
             timer: has("next_timer")?,
-            speaks_to: has("speaks_to")?,
+            writes_into: has("writes_into")?,
         };
         Ok(RouterClass { class, params, calls })
     }
@@ -284,10 +284,10 @@ impl Router for PyRouter {
             self.write("on_arrival", now, packet, port);
         }
     }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        self.calls.speaks_to
-            && self.machine.with("speaks_to", |py, object| {
-                object.call_method1("speaks_to", (PyPacket::of(py, packet)?,))?.extract()
+    fn writes_into(&self, packet: &Packet) -> bool {
+        self.calls.writes_into
+            && self.machine.with("writes_into", |py, object| {
+                object.call_method1("writes_into", (PyPacket::of(py, packet)?,))?.extract()
             })
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {

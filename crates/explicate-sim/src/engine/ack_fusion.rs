@@ -50,7 +50,7 @@ impl Engine {
             let up = self.routes[ends.back as usize].link();
             // An acknowledgement on a fused route reaches the end of more than one link at once.
             let alone = !self.routes[ends.back as usize].has(Mark::FUSED);
-            let alike = alone && ends.sink.foretells() && !matches!(ends.source, Source::Sessions(_));
+            let alike = alone && ends.receiver.can_predict_acks() && !matches!(ends.source, Source::Sessions(_));
             let known = turns.entry(down).or_insert((up, 0));
             *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
         }
@@ -96,11 +96,11 @@ impl Engine {
             let pending = self.arena.slot_mut(slot);
             let packet = &mut pending.packet;
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
-                && let Some(bytes) = ends.sink.foretell(packet)
+                && let Some(bytes) = ends.receiver.predict_ack(packet)
             {
                 let up = &mut self.links[turn as usize];
                 if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unobserved_until.since(up.delay)) {
-                    ends.sink.take_ahead(packet);
+                    ends.receiver.take_ahead(packet);
                     let at = up.end_of(departs);
                     Event::turned(ends.back).schedule(pending, at.0);
                     return self.wheel.put_in(&mut self.arena, slot, at.0);
@@ -122,11 +122,11 @@ impl Engine {
         let ends = self.ends.get_mut(packet.transport.flow() as usize)?;
         let up = &mut self.links[up as usize];
         let unobserved_until = self.unobserved_until.since(up.delay);
-        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES) as u32, unobserved_until) {
+        if !up.port.passes_by(at, ends.receiver.answer_bytes(SACK_RANGES) as u32, unobserved_until) {
             return None;
         }
-        let ranges = ends.sink.foretell_any(packet, &mut self.sack)?;
-        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges) as u32, unobserved_until)?;
+        let ranges = ends.receiver.take_and_predict_ack(packet, &mut self.sack)?;
+        let departs = up.port.pass_by(at, ends.receiver.answer_bytes(ranges) as u32, unobserved_until)?;
         let turned = (up.end_of(departs), Event::turned(ends.back));
         if ranges > 0 {
             self.arena.set_sack(slot, &self.sack);
@@ -202,14 +202,14 @@ impl Engine {
         let (down, since, hops) = (up.turn, up.delay.0, up.hops);
         let mut link = &mut self.links[down as usize];
         let departed = Time(self.now.0.wrapping_sub((since + link.delay.0) & self.lag));
-        if link.settle_own(departed, self.now, &mut self.arena) {
-            self.settle_before_reading(down, departed);
+        if link.catch_up_own(departed, self.now, &mut self.arena) {
+            self.catch_up_before_reading(down, departed);
             link = &mut self.links[down as usize];
         }
         link.port.stats.delivered += 1;
         let packet = self.arena.get_mut(slot);
         if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
-            ends.sink.turn_late(packet);
+            ends.receiver.turn_late(packet);
         }
         if hop.has(Mark::LAST) {
             let due = self.deliver(slot);

@@ -74,7 +74,7 @@ impl Engine {
             (self.links[hop.index()].after, None)
         } else {
             let next = self.routes[place as usize + 1].index();
-            self.settle(next);
+            self.catch_up(next);
             (self.links[next].before, Some(self.links[next].port.view()))
         };
         let packet = self.arena.get_mut(slot);
@@ -138,14 +138,14 @@ impl Engine {
 }
 
 impl PathOracle for Engine {
-    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
+    fn links(&mut self, from: Address, to: Address, since: Time, report: &mut dyn FnMut(u32, f64, f64)) {
         let Some(mut place) = self.control_route(from.0, to.0) else { return };
         loop {
             let hop = self.routes[place as usize];
             let link = hop.index();
-            self.settle(link);
+            self.catch_up(link);
             let port = &self.links[link].port;
-            tell(link as u32, port.offered(since, self.now), port.arrived_bytes());
+            report(link as u32, port.offered(since, self.now), port.arrived_bytes());
             if hop.has(Mark::LAST) {
                 return;
             }

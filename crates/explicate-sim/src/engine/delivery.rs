@@ -26,9 +26,9 @@ impl Engine {
             return Due::answer(slot, flow);
         }
         let packet = self.arena.get_mut(slot);
-        if !ends.sink.turn(self.now, packet, &mut self.sack) {
+        if !ends.receiver.turn(self.now, packet, &mut self.sack) {
             self.arena.give(slot);
-            self.arm_sink(flow);
+            self.arm_receiver(flow);
             return Due::NOTHING;
         }
         let place = ends.back;
@@ -49,7 +49,7 @@ impl Engine {
                 if packet.is_ack() {
                     ends.flow.count_damaged();
                 } else {
-                    ends.sink.count_damaged();
+                    ends.receiver.count_damaged();
                 }
             }
         } else if packet.transport.has(flag::CONTROL) {
@@ -94,7 +94,7 @@ impl Engine {
         if !hop.has(Mark::OWN) && leaves > now {
             self.hold(id, slot, leaves);
         } else if !hop.has(Mark::FUSED | Mark::REPLY | Mark::TURN)
-            && link.foresees
+            && link.predicts
             && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unobserved_until)
         {
             let at = link.end_of(departs);

@@ -1,8 +1,7 @@
 //! State of both ends of a flow in the engine.
 
 use explicate_build::source::Source;
-use explicate_core::flow::{Event, Flow, FlowStats};
-use explicate_core::sink::{Sink, SinkStats};
+use explicate_core::endpoint::{Event, ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
 use explicate_core::units::Time;
 
 use super::Processing;
@@ -26,9 +25,9 @@ pub struct Member {
 /// Both ends of a flow.
 pub struct Ends {
     /// The sending end.
-    pub flow: Flow,
+    pub flow: SenderEndpoint,
     /// The receiving end.
-    pub sink: Sink,
+    pub receiver: ReceiverEndpoint,
     /// Its application.
     pub source: Source,
     /// Processing time of its host.
@@ -60,10 +59,10 @@ impl Ends {
     }
 
     /// Counters of both ends, all sessions together.
-    pub fn stats(&self) -> (FlowStats, SinkStats) {
+    pub fn stats(&self) -> (SenderStats, ReceiverStats) {
         match &self.source {
-            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
-            _ => (self.flow.stats(), self.sink.stats()),
+            Source::Sessions(sessions) => sessions.all(&self.flow, &self.receiver),
+            _ => (self.flow.stats(), self.receiver.stats()),
         }
     }
     /// Sessions begun, and torn down; a flow without sessions has begun one.

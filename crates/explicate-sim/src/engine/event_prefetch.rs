@@ -72,7 +72,7 @@ impl Engine {
     fn fetch(&self, slot: u32) {
         let (event, packet) = (Event::of(self.arena.slot(slot)), self.arena.get(slot));
         match event.expires() {
-            Some(Timer::Flow(flow) | Timer::Source(flow) | Timer::Sink(flow) | Timer::Held { flow, .. }) => {
+            Some(Timer::Flow(flow) | Timer::Source(flow) | Timer::Receiver(flow) | Timer::Held { flow, .. }) => {
                 return prefetch::whole(&self.ends[flow as usize]);
             }
             Some(_) => return,
@@ -82,7 +82,7 @@ impl Engine {
         let mut hop = self.routes[place];
         prefetch::whole(&self.links[hop.index()]);
         if event.is_turned() {
-            self.fetch_sink(packet);
+            self.fetch_receiver(packet);
         } else if hop.has(Mark::LAST)
             && let Some(ends) = self.ends.get(packet.transport.flow() as usize)
         {
@@ -97,12 +97,12 @@ impl Engine {
             }
         }
         if hop.has(Mark::TURN) {
-            self.fetch_sink(packet);
+            self.fetch_receiver(packet);
         }
     }
-    fn fetch_sink(&self, packet: &Packet) {
+    fn fetch_receiver(&self, packet: &Packet) {
         if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
-            prefetch::whole(&ends.sink);
+            prefetch::whole(&ends.receiver);
             prefetch::whole(&ends.back);
         }
     }

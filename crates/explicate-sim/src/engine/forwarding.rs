@@ -4,7 +4,7 @@ use explicate_core::port::{Arrival, Arriving, Moment};
 use explicate_core::units::Time;
 
 use super::ack_fusion::Turn;
-use super::link::Foreseen;
+use super::link::Predicted;
 use super::{Engine, Forwarded, Mark, NIL, Onward};
 use crate::event::Event;
 
@@ -15,8 +15,8 @@ impl Engine {
         let hop = self.routes[place as usize];
         let mut link = &mut self.links[hop.index()];
         let departed = Time(self.now.0.wrapping_sub(link.delay.0 & self.lag));
-        if link.settle_own(departed, self.now, &mut self.arena) {
-            self.settle_before_reading(hop.link(), departed);
+        if link.catch_up_own(departed, self.now, &mut self.arena) {
+            self.catch_up_before_reading(hop.link(), departed);
             link = &mut self.links[hop.index()];
         }
         link.port.stats.delivered += 1;
@@ -39,33 +39,33 @@ impl Engine {
     /// Finalises the headers of a packet that departed over this link at `departed`: the port, and the ports to which
     /// it is fused, have to catch up to that time. They catch up to the present, so most later packets need no work.
     #[inline(always)]
-    pub(super) fn settle_before_reading(&mut self, link: u32, departed: Time) {
+    pub(super) fn catch_up_before_reading(&mut self, link: u32, departed: Time) {
         let l = &self.links[link as usize];
         let feeder = l.fused_to;
-        if l.settles {
+        if l.catches_up {
             if l.port.is_due(departed) {
-                self.settle_chain(link);
+                self.catch_up_chain(link);
             }
         } else if feeder != NIL {
             let f = &mut self.links[feeder as usize];
             if f.fused_to != NIL {
-                self.settle_chain(feeder);
-            } else if f.settles && f.port.is_due(departed) {
-                f.port.settle_due(self.now, &mut self.arena);
+                self.catch_up_chain(feeder);
+            } else if f.catches_up && f.port.is_due(departed) {
+                f.port.catch_up_due(self.now, &mut self.arena);
             }
         }
     }
 
     /// Lets a port catch up to the present, after the ports to which it is fused.
     #[inline(never)]
-    fn settle_chain(&mut self, link: u32) {
+    fn catch_up_chain(&mut self, link: u32) {
         let feeder = self.links[link as usize].fused_to;
         if feeder != NIL {
-            self.settle_chain(feeder);
+            self.catch_up_chain(feeder);
         }
         let l = &mut self.links[link as usize];
-        if l.settles {
-            l.port.settle_due(self.now, &mut self.arena);
+        if l.catches_up {
+            l.port.catch_up_due(self.now, &mut self.arena);
         }
     }
 
@@ -76,8 +76,8 @@ impl Engine {
         let present = Moment { now: self.now, unobserved_until: self.unobserved_until };
         let mut hop = self.routes[place as usize];
         let mut link = &mut self.links[hop.index()];
-        let mut at = if link.foresees {
-            link.foresee(present, Foreseen { at: now, headers_final_before: Time::NEVER }, packet, &mut self.arena)
+        let mut at = if link.predicts {
+            link.predict(present, Predicted { at: now, headers_final_before: Time::NEVER }, packet, &mut self.arena)
         } else {
             match link.port.handle_unobserved(Moment { now, ..present }, packet, &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
@@ -86,7 +86,7 @@ impl Engine {
                     self.queued(hop.link(), slot);
                     return Forwarded { flow: NIL, at: now };
                 }
-                Arrival::Doomed(_) => return Forwarded { flow: NIL, at: now },
+                Arrival::DepartsLost(_) => return Forwarded { flow: NIL, at: now },
                 Arrival::Dropped => return Forwarded { flow: NIL, at: Time::NEVER },
             }
         };
@@ -95,7 +95,7 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             link = &mut self.links[hop.index()];
-            at = link.foresee(present, Foreseen { at, headers_final_before }, packet, &mut self.arena);
+            at = link.predict(present, Predicted { at, headers_final_before }, packet, &mut self.arena);
         }
         if hop.has(Mark::REPLY) {
             if let Some(flow) = link.reply_ahead(at, self.unobserved_until, &self.ends, self.arena.get(slot)) {

@@ -20,9 +20,9 @@ impl Engine {
             // A bridge is at the end of no link except the last of a chain, so its TTL rule applies there.
             let alone =
                 self.fuse && self.agents.is_empty() && feeder < NO_FEEDER && !self.links[feeder as usize].bridged;
-            if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
+            if alone && self.links[index].port.is_predictable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
-                self.links[index].settles = true;
+                self.links[index].catches_up = true;
             }
         }
         for place in 1..self.routes.len() {
@@ -54,12 +54,12 @@ impl Engine {
 
     /// Ports that have to catch up before a packet is read at the end of this link.
     fn reads(&self, index: usize) -> Reads {
-        let settles = |link: u32| self.links[link as usize].settles;
+        let catches_up = |link: u32| self.links[link as usize].catches_up;
         let feeder = |link: &u32| Some(self.links[*link as usize].fused_to).filter(|feeder| *feeder != NIL);
         let first = index as u32;
-        if core::iter::successors(feeder(&first), feeder).any(settles) {
+        if core::iter::successors(feeder(&first), feeder).any(catches_up) {
             Reads::Chain
-        } else if !settles(first) {
+        } else if !catches_up(first) {
             Reads::Nothing
         } else if feeder(&first).is_some() {
             Reads::Chain
@@ -73,8 +73,8 @@ impl Engine {
         assert!(self.events() == 0, "packets are under way");
         for link in &mut self.links {
             link.port.defer(yes && self.fuse);
-            link.foresees = self.fuse && link.port.is_foreseeable();
-            link.settles = !link.port.defers() && (!yes || link.fused_to != NIL || link.port.writes());
+            link.predicts = self.fuse && link.port.is_predictable();
+            link.catches_up = !link.port.defers() && (!yes || link.fused_to != NIL || link.port.writes());
         }
         // The next port in the chain that does not defer decrements the TTL for the deferring ports before it.
         for index in 0..self.links.len() {

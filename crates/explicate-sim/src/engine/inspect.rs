@@ -10,20 +10,20 @@ use crate::packet_log::PacketLog;
 
 impl Engine {
     /// Lets every port catch up to the present.
-    pub fn settle_all(&mut self) {
-        self.settle_media(None);
+    pub fn catch_up_all(&mut self) {
+        self.catch_up_media(None);
         for index in 0..self.links.len() {
-            self.settle(index);
+            self.catch_up(index);
         }
     }
     /// Lets one port catch up to the present, after the ports that it is fused to.
-    pub fn settle(&mut self, index: usize) {
+    pub fn catch_up(&mut self, index: usize) {
         let feeder = self.links[index].fused_to;
         if feeder != NIL {
-            self.settle(feeder as usize);
+            self.catch_up(feeder as usize);
         }
-        self.links[index].port.settle(self.now, &mut self.arena);
-        self.settle_media(Some(index));
+        self.links[index].port.catch_up(self.now, &mut self.arena);
+        self.catch_up_media(Some(index));
     }
     /// Starts a packet trace. Call before the first event.
     pub fn follow(&mut self, log: PacketLog) {
@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// Reports every packet that is in transit on a link, in no order: the link, the packet, and when it reaches the
-    /// end. Exact in a network without fusion; otherwise a packet may be reported on a later link. Call `settle_all`
+    /// end. Exact in a network without fusion; otherwise a packet may be reported on a later link. Call `catch_up_all`
     /// first.
     pub fn packets_under_way(&self, mut put: impl FnMut(usize, &Packet, Time)) {
         for slot in self.wheel.slots(&self.arena) {
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is still
-    /// there; and every slot of the arena is in use or free. Call `settle` first.
+    /// there; and every slot of the arena is in use or free. Call `catch_up` first.
     ///
     /// # Errors
     /// The link, interface or slots that do not agree.
@@ -80,23 +80,23 @@ impl Engine {
             // In the event queue, predicted packets are on the last fused link; in fact they are on an earlier one,
             // or in their host.
             let feeder = self.links[index].fused_to;
-            let foreseen = self.links[index].port.foreseen() as u64;
-            on_link[index] = on_link[index].wrapping_sub(foreseen);
+            let predicted = self.links[index].port.predicted() as u64;
+            on_link[index] = on_link[index].wrapping_sub(predicted);
             match on_link.get_mut(feeder as usize) {
-                Some(on_feeder) => *on_feeder = on_feeder.wrapping_add(foreseen),
-                None => hosts += foreseen,
+                Some(on_feeder) => *on_feeder = on_feeder.wrapping_add(predicted),
+                None => hosts += predicted,
             }
         }
         let delivered = self.delivered();
         let mut slots = timers + hosts + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
-            let not_arrived = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let not_arrived = if link.port.is_scheduled() { link.port.len() } else { link.port.losses_ahead() } as u64;
             let inside = on_link[index] + not_arrived;
             let stats = &link.port.stats;
             if self.radio(index as u32).is_some() {
                 continue;
             }
-            let (came, dropped) = (stats.arrived + stats.total().copies, stats.total().gone());
+            let (came, dropped) = (stats.arrived + stats.total().copies, stats.total().lost_or_dropped());
             let counts = Counts { came, delivered: delivered[index], dropped, inside };
             if !counts.balance() {
                 return Err(Imbalance::Link { link: index, counts });

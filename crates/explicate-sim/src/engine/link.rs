@@ -16,11 +16,11 @@ pub struct Link {
     /// The only link that feeds this one, if the two are fused.
     pub(super) fused_to: u32,
     /// The port writes into packets or predicts them, so it catches up before they are read.
-    pub(super) settles: bool,
+    pub(super) catches_up: bool,
     /// Ports that catch up before a packet is read that was carried by this link.
     pub(super) reads: Reads,
     /// The port makes no decision: its packets are predicted.
-    pub(super) foresees: bool,
+    pub(super) predicts: bool,
     /// Decrement of the TTL at the end of this link: one, plus one for each preceding port with deferred accounting.
     pub(super) hops: u8,
     /// The node whose agent inspects packets before they join this port, if any.
@@ -37,7 +37,7 @@ pub struct Link {
 
 /// A predicted arrival.
 #[derive(Clone, Copy)]
-pub(super) struct Foreseen {
+pub(super) struct Predicted {
     /// When the packet arrives.
     pub(super) at: Time,
     /// If that is no later than its arrival, earlier ports may still write into it.
@@ -65,18 +65,18 @@ impl Link {
     /// Lets the link's own port catch up before a packet is read that departed at `departed`. Returns whether other ports may
     /// have to catch up first.
     #[inline(always)]
-    pub(super) fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
+    pub(super) fn catch_up_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
         if self.reads == Reads::Own && self.port.is_due(departed) {
-            self.port.settle_due(now, arena);
+            self.port.catch_up_due(now, arena);
         }
-        self.reads == Reads::Chain && (!self.settles || self.port.is_due(departed))
+        self.reads == Reads::Chain && (!self.catches_up || self.port.is_due(departed))
     }
 
     /// Headers of packets that reach the end of this link before this time are final.
     #[inline(always)]
     pub(super) fn headers_final_before(&self) -> Time {
-        if self.settles {
-            self.port.settled_before() + self.delay
+        if self.catches_up {
+            self.port.final_before() + self.delay
         } else if self.fused_to == NIL {
             Time::NEVER
         } else {
@@ -86,10 +86,10 @@ impl Link {
 
     /// A packet arrives at a port that predicts it: returns when it reaches the end.
     #[inline(always)]
-    pub(super) fn foresee(
+    pub(super) fn predict(
         &mut self,
         present: Moment,
-        Foreseen { at, headers_final_before }: Foreseen,
+        Predicted { at, headers_final_before }: Predicted,
         packet: Arriving,
         arena: &mut Arena,
     ) -> Time {
@@ -97,7 +97,7 @@ impl Link {
             self.port.pass(present, at, packet.bytes)
         } else {
             let horizon = Horizon { unobserved_until: present.unobserved_until, headers_final_before };
-            self.port.foresee(at, packet, horizon, arena)
+            self.port.predict(at, packet, horizon, arena)
         };
         self.end_of(departs)
     }

@@ -144,7 +144,7 @@ impl Engine {
         self.wheel.insert(&mut self.arena, slot, at.0, event);
     }
 
-    /// Starts the measured span, after the warm-up. Call `settle` first.
+    /// Starts the measured span, after the warm-up. Call `catch_up` first.
     pub fn start_measuring(&mut self) {
         self.links.iter_mut().for_each(|l| l.port.start_measuring(self.now));
         self.media.iter_mut().for_each(|m| m.machine.start_measuring(self.now));
@@ -170,7 +170,7 @@ impl Engine {
     }
 
     /// Lets the interfaces of all media catch up, or that of one link.
-    pub(super) fn settle_media(&mut self, link: Option<usize>) {
+    pub(super) fn catch_up_media(&mut self, link: Option<usize>) {
         let only = link.and_then(|l| self.radio(l as u32));
         if link.is_some() && only.is_none() {
             return;
@@ -179,7 +179,7 @@ impl Engine {
             if only.is_none_or(|radio| radio.medium as usize == i) {
                 let (links, routes, radios) = (&mut self.links, &self.routes, &self.radios);
                 let world = &mut World { now: self.now, arena: &mut self.arena, links, routes, radios };
-                medium.machine.settle(world, only.map(|radio| radio.number));
+                medium.machine.catch_up(world, only.map(|radio| radio.number));
             }
         }
     }
@@ -194,7 +194,7 @@ impl Engine {
             let counts = Counts {
                 came: came + sum(&|l| self.links[l].port.stats.total().copies),
                 delivered: sum(&|l| delivered[l]),
-                dropped: sum(&|l| self.links[l].port.stats.total().gone()),
+                dropped: sum(&|l| self.links[l].port.stats.total().lost_or_dropped()),
                 inside: sum(&|l| on_link[l]) + waiting,
             };
             if !counts.balance() {

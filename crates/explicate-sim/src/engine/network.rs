@@ -1,9 +1,8 @@
 //! Assembly of a network: links, routes and flows.
 
 use explicate_build::source::Source;
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::port::Port;
-use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 
 use super::link::Reads;
@@ -23,14 +22,14 @@ impl Engine {
     }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
-        let settles = port.writes();
+        let catches_up = port.writes();
         self.links.push(Link {
             port,
             delay,
             fused_to: NIL,
-            settles,
+            catches_up,
             reads: Reads::Nothing,
-            foresees: false,
+            predicts: false,
             hops: 1,
             before: NIL,
             after: NIL,
@@ -61,18 +60,18 @@ impl Engine {
     pub fn add_flow(
         &mut self,
         init: &FlowInit<'_>,
-        way: RoutePair,
+        route: RoutePair,
         source: Source,
         processing: Processing,
         start: Time,
         member: Member,
     ) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
-        let RoutePair { forward, back } = way;
+        let RoutePair { forward, back } = route;
         self.groups.resize(self.groups.len().max(member.group as usize + 1), init.id);
         self.ends.push(Ends {
-            flow: Flow::new(init),
-            sink: Sink::new(init),
+            flow: SenderEndpoint::new(init),
+            receiver: ReceiverEndpoint::new(init),
             source,
             processing,
             start,

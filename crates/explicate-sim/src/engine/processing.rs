@@ -66,7 +66,7 @@ impl Engine {
         for ends in &self.ends {
             let first = &mut self.routes[ends.forward as usize];
             let own = first.index();
-            if uses[own] == 1 && self.links[own].port.is_foreseeable() {
+            if uses[own] == 1 && self.links[own].port.is_predictable() {
                 first.mark(Mark::OWN);
             }
         }

@@ -29,7 +29,7 @@ impl Engine {
                 && port(first).only_counts()
                 && (first + 1..=last).all(|place| port(place).is_plain())
                 && uses[own] == 1
-                && self.links[own].port.is_foreseeable()
+                && self.links[own].port.is_predictable()
                 && self.links[own].fused_to == NIL
         };
         let mut places = Vec::new();

@@ -37,7 +37,7 @@ impl Engine {
             Timer::Waiting => return self.reply_waiting(),
             Timer::Flow(flow) => return self.flow_timer(flow, slot),
             Timer::Source(flow) => return self.source_timer(flow),
-            Timer::Sink(flow) => return self.sink_timer(flow),
+            Timer::Receiver(flow) => return self.receiver_timer(flow),
             Timer::Port(link) => self.port_timer(link),
             Timer::Medium(medium) => self.medium_timer(medium),
             Timer::Reroute(change) => self.change_routes(change),
@@ -61,7 +61,7 @@ impl Engine {
         }
         ends.flow.handle_timeout(self.now);
         if let Source::Sessions(sessions) = &mut ends.source
-            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.sink)
+            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.receiver)
         {
             self.arm(Timer::Source(id), at);
         }
@@ -71,7 +71,7 @@ impl Engine {
     fn source_timer(&mut self, id: u32) -> Due {
         let ends = &mut self.ends[id as usize];
         let before = ends.sessions().0;
-        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
+        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.receiver);
         self.renew_processing(id, before);
         if let Some(at) = again {
             self.arm(Timer::Source(id), at);
@@ -81,27 +81,27 @@ impl Engine {
 
     /// A receiving end that sent no acknowledgement may be delaying one.
     #[cold]
-    pub(super) fn arm_sink(&mut self, id: u32) {
-        let due = self.ends[id as usize].sink.poll_timeout();
+    pub(super) fn arm_receiver(&mut self, id: u32) {
+        let due = self.ends[id as usize].receiver.poll_timeout();
         let armed = self.held_back.entry(id).or_insert(Time::NEVER);
         // A pending timer that expires too early detects this then.
         if due < *armed {
             *armed = due;
-            self.arm(Timer::Sink(id), due);
+            self.arm(Timer::Receiver(id), due);
         }
     }
 
-    fn sink_timer(&mut self, id: u32) -> Due {
+    fn receiver_timer(&mut self, id: u32) -> Due {
         if self.held_back.get(&id) != Some(&self.now) {
             return Due::NOTHING;
         }
         self.held_back.remove(&id);
         let ends = &mut self.ends[id as usize];
-        ends.sink.handle_timeout(self.now);
+        ends.receiver.handle_timeout(self.now);
         let slot = self.arena.take();
-        if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
+        if !ends.receiver.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
             self.arena.give(slot);
-            self.arm_sink(id);
+            self.arm_receiver(id);
             return Due::NOTHING;
         }
         let place = ends.back;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use explicate_build::source::Source;
 use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control};
 use explicate_core::api::RouterInit;
-use explicate_core::flow::FlowInit;
+use explicate_core::endpoint::FlowInit;
 use explicate_core::params::Values;
 use explicate_core::port::{Class, Port, PortInit};
 use explicate_core::qdisc::QdiscInit;
@@ -95,7 +95,7 @@ fn messages_between_agents_are_routed_through_the_queues_of_data() {
     engine.add_agent(Address(2), Box::new(agent(None, &heard[1])));
     engine.prepare();
     engine.run_until(Time::secs(1));
-    engine.settle_all();
+    engine.catch_up_all();
     engine.audit().expect("control packets are conserved too");
     engine.links[1].port.stats.arrived += 1;
     let complaint = engine.audit().expect_err("a packet too many");
@@ -147,10 +147,10 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
             packet: 1000,
             interface: rate,
         };
-        let way = engine.add_routes(&[0], &[1]);
+        let route = engine.add_routes(&[0], &[1]);
         engine.add_flow(
             &init,
-            way,
+            route,
             Source::Bulk,
             Processing::none(),
             Time::ZERO,
@@ -159,11 +159,11 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
     }
     engine.prepare();
     engine.run_until(Time::secs(10));
-    let before: Vec<u64> = engine.ends.iter().map(|e| e.sink.stats().bytes).collect();
+    let before: Vec<u64> = engine.ends.iter().map(|e| e.receiver.stats().bytes).collect();
     engine.run_until(end);
-    engine.settle_all();
+    engine.catch_up_all();
     engine.audit().expect("packets are conserved");
-    std::array::from_fn(|i| engine.ends[i].sink.stats().bytes - before[i])
+    std::array::from_fn(|i| engine.ends[i].receiver.stats().bytes - before[i])
 }
 
 #[test]

@@ -116,7 +116,7 @@ start = {{ spread = "1s" }}
 }
 
 /// What the free flow gets, Mbit/s.
-fn settles(case: Case) -> (f64, Outcome) {
+fn catches_up(case: Case) -> (f64, Outcome) {
     let done = run(&scenario(case));
     assert!(done.drops() == 0.0);
     let got = done.flows("free", "throughput_bps")[0] / 1e6;
@@ -130,7 +130,7 @@ const ACK_CLOCKED: (bool, bool) = (false, false);
 
 fn agrees(limited: Limited, paced: (bool, bool), pools: &'static str, table: &[(f64, u32, f64, f64)]) {
     for &(capacity, others, total, expected) in table {
-        let (got, _) = settles(Case { limited, capacity, others, total, paced, longer: 0.0, pools });
+        let (got, _) = catches_up(Case { limited, capacity, others, total, paced, longer: 0.0, pools });
         let numbers = format!(
             "{pools} pools, C {capacity}, {others} others with {total} Mbit/s: x = {got:.3}, expected {expected} ({:+.2} %)",
             100.0 * (got / expected - 1.0)
@@ -189,14 +189,14 @@ fn bursts_out_of_step_with_the_interval_cost_the_free_flow() {
         pools: "draft",
     };
     let fluid = 70.18;
-    let (bursts, done) = settles(case);
+    let (bursts, done) = catches_up(case);
     let rtt = (done.flows("free", "rtt_mean_ms")[0], done.flows("limited", "rtt_mean_ms")[0]);
     println!("ACK-clocked: {bursts:.2} of {fluid} Mbit/s, round trips {rtt:?} ms");
     assert!((0.85..0.95).contains(&(bursts / fluid)), "{bursts}");
-    let (spread, _) = settles(Case { paced: (true, false), ..case });
+    let (spread, _) = catches_up(Case { paced: (true, false), ..case });
     println!("free flow paced: {spread:.2}");
     assert!((spread / fluid - 1.0).abs() < 0.01, "{spread}");
-    let (in_step, _) = settles(Case { longer: rtt.1 - rtt.0, ..case });
+    let (in_step, _) = catches_up(Case { longer: rtt.1 - rtt.0, ..case });
     println!("equal round trips: {in_step:.2}");
     assert!((in_step / fluid - 1.0).abs() < 0.01, "{in_step}");
 }

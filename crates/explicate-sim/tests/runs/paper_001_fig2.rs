@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::outcome::{Outcome, run};
-use explicate_core::flow::header_bytes;
+use explicate_core::endpoint::header_bytes;
 
 /// MB that arrived in order, counted in whole packets as ns-2 counts them.
 fn delivered(done: &Outcome, explicit: bool) -> f64 {

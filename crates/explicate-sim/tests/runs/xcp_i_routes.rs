@@ -69,7 +69,7 @@ fn flows_without_agents_are_rerouted_too() {
     let [fused, apart] = [false, true].map(|no_fuse| {
         let run = common::run(&scenario, &Options { no_fuse, ..Options::default() });
         let ends = &run.engine.ends[0];
-        (ends.flow.stats().sent, ends.flow.stats().retransmissions, ends.sink.stats().bytes, run.engine.hops())
+        (ends.flow.stats().sent, ends.flow.stats().retransmissions, ends.receiver.stats().bytes, run.engine.hops())
     });
     assert_eq!(fused, apart);
 }

@@ -9,9 +9,9 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::medium::Layout;
 use super::{Params, Settings, factor};
 use crate::medium::Interferer;
+use crate::params::Values;
 use crate::rng::{Rng, power};
 use crate::units::Time;
 
@@ -21,6 +21,18 @@ const STEPS: f64 = 16.0;
 const NEAREST: f64 = 0.1;
 /// Tolerance of ranges for rounding.
 const MET: f64 = 1.0 - 1e-9;
+
+/// Arguments for making a medium.
+pub struct Layout<'a> {
+    /// Its name, with which the names of its random streams begin.
+    pub name: &'a str,
+    /// Its parameters.
+    pub values: &'a Values,
+    /// Names and positions of its stations, metres.
+    pub stations: Vec<(&'a str, (f64, f64))>,
+    /// Its interferers.
+    pub interferers: &'a [Interferer],
+}
 
 /// Reception of a sender at a station.
 #[derive(Clone, Copy)]

@@ -3,8 +3,9 @@
 use super::{CTS_ACK, Capture, RTS};
 use crate::units::Time;
 
-use super::medium::{Driver, Medium, Transmission};
-use super::station::{Answer, Frame, Phase};
+use super::frame::{Frame, Transmission};
+use super::medium::{Driver, Medium};
+use super::station::{Answer, Phase};
 
 /// A frame that is about to be sent.
 struct Sent {
@@ -15,7 +16,7 @@ struct Sent {
     bytes: u32,
     data_rate: u8,
     silent_until: Time,
-    doomed: bool,
+    lost_on_channel: bool,
 }
 
 impl Medium {
@@ -42,7 +43,7 @@ impl Medium {
                     let bytes = if frame == Frame::Rts { RTS } else { CTS_ACK };
                     self.begin(
                         w,
-                        Sent { frame, from: number, to, link, bytes, data_rate: rate, silent_until, doomed: false },
+                        Sent { frame, from: number, to, link, bytes, data_rate: rate, silent_until, lost_on_channel: false },
                     );
                 }
             }
@@ -84,7 +85,7 @@ impl Medium {
                 bytes: RTS,
                 data_rate: rate,
                 silent_until,
-                doomed: false,
+                lost_on_channel: false,
             },
         );
     }
@@ -97,18 +98,18 @@ impl Medium {
     fn send_data(&mut self, w: &mut impl Driver, number: u32, rate: u8) {
         let Some(head) = &self.stations[number as usize].head else { return };
         let (to, link, bytes) = (head.to, head.link, head.bytes);
-        let doomed = w.attempt_is_lost(self.links[link as usize].link, &head.packet, bytes);
+        let lost_on_channel = w.attempt_is_lost(self.links[link as usize].link, &head.packet, bytes);
         let c = &self.settings;
         let silent_until = w.now() + c.airtime(bytes, rate) + c.sifs + c.airtime(CTS_ACK, c.control(rate));
         self.begin(
             w,
-            Sent { frame: Frame::Data, from: number, to, link, bytes, data_rate: rate, silent_until, doomed },
+            Sent { frame: Frame::Data, from: number, to, link, bytes, data_rate: rate, silent_until, lost_on_channel },
         );
     }
 
     /// A frame begins.
     fn begin(&mut self, w: &mut impl Driver, sent: Sent) {
-        let Sent { frame, from, to, link, bytes, data_rate, silent_until, doomed } = sent;
+        let Sent { frame, from, to, link, bytes, data_rate, silent_until, lost_on_channel } = sent;
         let rate = if frame == Frame::Data { data_rate } else { self.settings.control(data_rate) };
         let span = self.settings.airtime(bytes, rate);
         self.links[link as usize].airtime += span;
@@ -131,7 +132,7 @@ impl Medium {
                 data_rate,
                 ends,
                 silent_until,
-                doomed,
+                lost_on_channel,
                 heard: self.air.heard(from),
             },
         );
@@ -247,7 +248,7 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
         s.cw = self.settings.cw_min;
-        s.port.pull_next(w.now(), w);
+        s.port.advance_head(w.now(), w);
         s.draw_backoff();
         self.take_head(w, number);
         self.stations[number as usize].resume(w.now(), &self.settings);

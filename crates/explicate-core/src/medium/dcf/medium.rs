@@ -3,18 +3,16 @@
 //! forwarded at once; its sender may continue to send it as a ghost if the acknowledgement was lost.
 
 use alloc::format;
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::air::{Air, Heard};
+use super::air::{Air, Layout};
 use super::link::AirLink;
 pub use super::station::StationStats;
-use super::station::{Frame, Head, Phase, Station};
+use super::frame::{Frame, Transmission};
+use super::station::{Head, Phase, Station};
 use super::{FRAMING, RATES, Settings};
 use crate::api::Probe;
-use crate::medium::Interferer;
-use crate::params::Values;
 use crate::port::{Port, Store};
 use crate::rng::{self, Rng};
 use crate::units::Time;
@@ -30,37 +28,6 @@ pub trait Driver: Store {
     fn attempt_is_lost(&mut self, link: u32, packet: &Packet, bytes: u32) -> bool;
     /// A packet of a link was dropped after its retries.
     fn gave_up(&mut self, link: u32, handle: u32);
-}
-
-/// Arguments for making a medium.
-pub struct Layout<'a> {
-    /// Its name, with which the names of its random streams begin.
-    pub name: &'a str,
-    /// Its parameters.
-    pub values: &'a Values,
-    /// Names and positions of its stations, metres.
-    pub stations: Vec<(&'a str, (f64, f64))>,
-    /// Its interferers.
-    pub interferers: &'a [Interferer],
-}
-
-/// A frame on the medium.
-pub(super) struct Transmission {
-    pub(super) serial: u32,
-    pub(super) frame: Frame,
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) link: u32,
-    /// Its length, its own rate and the rate of the data.
-    pub(super) bytes: u32,
-    pub(super) rate: u8,
-    pub(super) data_rate: u8,
-    pub(super) ends: Time,
-    /// Stations that decode it defer until then.
-    pub(super) silent_until: Time,
-    /// The link's channel destroys it.
-    pub(super) doomed: bool,
-    pub(super) heard: Arc<[Heard]>,
 }
 
 /// A wireless medium.
@@ -199,7 +166,7 @@ impl Medium {
                 data_rate: 0,
                 ends: now + span,
                 silent_until: now,
-                doomed: false,
+                lost_on_channel: false,
                 heard,
             },
         );
@@ -235,7 +202,7 @@ impl Medium {
         for heard in t.heard.iter() {
             let s = &mut self.stations[heard.station as usize];
             if let Some((mut intact, sinr)) = s.heard_all(w.now(), &self.settings, heard, t.serial) {
-                intact &= !(t.doomed && heard.station == t.to);
+                intact &= !(t.lost_on_channel && heard.station == t.to);
                 if intact && self.settings.noisy {
                     intact = s.error_rng.uniform() >= self.settings.error(t.bytes, t.rate, sinr);
                 }
@@ -262,10 +229,10 @@ impl Medium {
         &mut self.stations[self.links[number as usize].from as usize].port
     }
     /// Lets the interface of a link catch up, or all interfaces.
-    pub fn settle(&mut self, w: &mut impl Driver, link: Option<u32>) {
+    pub fn catch_up(&mut self, w: &mut impl Driver, link: Option<u32>) {
         let only = link.map(|number| self.links[number as usize].from as usize);
         for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
-            s.port.settle(w.now(), w);
+            s.port.catch_up(w.now(), w);
         }
     }
     /// For each station the driver's links that leave it, and the packets that wait for them or are in transmission.

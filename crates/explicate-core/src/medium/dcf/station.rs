@@ -6,19 +6,8 @@ use crate::units::Time;
 use crate::wire::Packet;
 
 use super::air::Heard;
-use super::medium::Transmission;
+use super::frame::{Frame, Transmission};
 use super::{Capture, Settings};
-
-/// The kind of a transmission.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Frame {
-    Rts,
-    Cts,
-    Data,
-    Ack,
-    /// An interferer's burst.
-    Noise,
-}
 
 /// State of a station's own frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

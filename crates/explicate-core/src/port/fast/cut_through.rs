@@ -34,13 +34,13 @@ impl Port {
         if self.hops > 0 {
             packet.ttl = packet.ttl.saturating_sub(self.hops);
         }
-        if let Some(router) = &mut self.gate.router {
-            router.on_passage_ahead(at, Time(departs), packet, &self.view);
+        if let Some(router) = &mut self.control.router {
+            router.on_transit_ahead(at, Time(departs), packet, &self.view);
         }
         Some(Time(departs))
     }
 
-    /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing prevents cut-through:
+    /// [`Port::predict`] or [`Port::pass`] of a packet whose headers are final, if nothing prevents cut-through:
     /// completes all work for it at this port. Otherwise changes nothing.
     #[inline(always)]
     pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unobserved_until: Time) -> Option<Time> {
@@ -69,7 +69,7 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         let Arriving { handle, bytes } = packet;
-        self.settle_passed(now, store);
+        self.catch_up_cut_through(now, store);
         if self.ring.is_empty() {
             if self.busy_until <= now.0 {
                 let passes = self.cut_through(now, store.packet(handle), bytes, unobserved_until);
@@ -91,8 +91,8 @@ impl Port {
         self.busy_until = departs.0;
         let mut waiting = Waiting { arrives: now, departs, handle: PASSED, bytes: bytes as u16, lost: false };
         if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unobserved_until, &self.stats) {
-            if let Some(router) = &mut self.gate.router {
-                router.on_passage_ahead(now, departs, store.packet(handle), &self.view);
+            if let Some(router) = &mut self.control.router {
+                router.on_transit_ahead(now, departs, store.packet(handle), &self.view);
             }
         } else {
             waiting.handle = handle;
@@ -105,9 +105,9 @@ impl Port {
         Arrival::Departs(departs)
     }
 
-    /// [`Port::settle_before_arrival`] for the common case: a cut-through packet leaves, and the next enters service.
+    /// [`Port::catch_up_before_arrival`] for the common case: a cut-through packet leaves, and the next enters service.
     #[inline(always)]
-    fn settle_passed(&mut self, now: Time, store: &mut impl Store) {
+    fn catch_up_cut_through(&mut self, now: Time, store: &mut impl Store) {
         if self.due > now {
             return;
         }
@@ -119,7 +119,7 @@ impl Port {
             self.serve_now(at);
             self.due = self.timer.min(self.leaves).min(self.arrives);
         }
-        self.settle_due(now, store);
+        self.catch_up_due(now, store);
     }
 
     /// A packet arrives at an idle port and cannot be cut through.
@@ -145,7 +145,7 @@ impl Port {
             if !goes_on {
                 next = packet.departs;
             } else if packet.handle != PASSED
-                && let Some(router) = &mut self.gate.router
+                && let Some(router) = &mut self.control.router
             {
                 router.on_departure_ahead(packet.departs, store.packet(packet.handle), view);
                 packet.handle = PASSED;
@@ -159,7 +159,7 @@ impl Port {
     #[inline(never)]
     fn arrive_in_time(&mut self, now: Time, handle: u32, store: &mut impl Store) {
         store.note(now, self.number, handle, Note::Arrived);
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_arrival(now, store.packet(handle), &self.view);
         }
     }

@@ -2,8 +2,8 @@
 //! of their departure.
 
 use super::cut_through::PASSED;
-use crate::passage::Waiting;
 use crate::port::{Mode, Moment, Port};
+use crate::transit::Waiting;
 use crate::units::Time;
 
 /// When the line becomes free of earlier packets, and when this packet departs.
@@ -16,7 +16,7 @@ struct Service {
 impl Port {
     /// Whether this port decides nothing and writes nothing: it only counts.
     pub fn is_plain(&self) -> bool {
-        matches!(self.mode, Mode::Counting | Mode::Deferred) && self.gate.qdisc.is_none()
+        matches!(self.mode, Mode::Counting | Mode::Deferred) && self.control.qdisc.is_none()
     }
     /// Whether this port writes into no packet, and only decides whether there is room.
     pub fn only_counts(&self) -> bool {
@@ -36,7 +36,7 @@ impl Port {
         self.mode == Mode::Deferred
     }
 
-    /// [`Port::foresee`] where counting is deferred; the packet may also arrive now. `moment` is as in
+    /// [`Port::predict`] where counting is deferred; the packet may also arrive now. `moment` is as in
     /// [`Port::handle_unobserved`].
     #[inline(always)]
     pub fn pass(&mut self, moment: Moment, at: Time, bytes: u32) -> Time {
@@ -81,7 +81,7 @@ impl Port {
     #[inline(never)]
     fn pass_slowly(&mut self, moment: Moment, at: Time, bytes: u32, Service { free, departs }: Service) {
         if free <= at && self.stats.is_unwatched(departs, moment.unobserved_until) {
-            self.catch_up(at); // all stored packets have left by then
+            self.apply_deferred(at); // all stored packets have left by then
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
             return;
@@ -107,18 +107,18 @@ impl Port {
 
     #[cold]
     fn make_room(&mut self, now: Time) {
-        self.catch_up(now);
+        self.apply_deferred(now);
         if !self.ring.is_roomy() {
             self.ring.grow();
         }
     }
 
     /// Catches up at a port that deferred its counting: departures before arrivals, and nothing else.
-    pub(in crate::port) fn catch_up(&mut self, now: Time) {
+    pub(in crate::port) fn apply_deferred(&mut self, now: Time) {
         loop {
             // Most packets find the line idle and leave before the next one arrives.
             if !self.view.busy {
-                let passed = self.ring.pop_lonely(self.stats.unwatched(now), |_| ());
+                let passed = self.ring.pop_transits(self.stats.unwatched(now), |_| ());
                 self.stats.arrived += passed.packets;
                 self.stats.bytes += passed.bytes;
             }

@@ -3,22 +3,22 @@
 //!
 //! Each file is one shortcut: packets that are only counted (`counting.rs`), deferred counting (`deferred.rs`),
 //! controllers that are called for a departure together with the arrival (`cut_through.rs`), packets that are alone
-//! in the port (`in_order.rs`); and catching up (`settling.rs`) with the ring of waiting packets (`ring.rs`).
+//! in the port (`in_order.rs`); and catching up (`catch_up.rs`) with the ring of waiting packets (`ring.rs`).
 
 use alloc::boxed::Box;
 
-use self::in_order::Lone;
-use super::gate::Admission;
+use self::in_order::SinglePacket;
+use super::class::Admission;
 use super::{Arrival, Arriving, At, Mode, Moment, Note, Port, Store, Waiting, mark_or_drop};
 use crate::qdisc::{DropCause, Verdict};
 use crate::units::Time;
 
+mod catch_up;
 mod counting;
 mod cut_through;
 mod deferred;
 pub(super) mod in_order;
 pub(super) mod ring;
-mod settling;
 
 impl Port {
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows how long nothing observes the port.
@@ -33,10 +33,10 @@ impl Port {
             return self.handle_cut_through(moment, packet, store);
         }
         let (Moment { now, unobserved_until }, Arriving { handle, bytes }) = (moment, packet);
-        if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unobserved_until)), store) {
-            self.forget_lone();
+        if self.single.departs <= now && self.single_transits(self.stats.unwatched(now.min(unobserved_until)), store) {
+            self.clear_single();
         } else {
-            self.settle_before_arrival(now, store);
+            self.catch_up_before_arrival(now, store);
         }
         if self.mode == Mode::InOrder
             && !self.view.busy
@@ -45,13 +45,13 @@ impl Port {
                 self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unobserved_until))
         {
             self.busy_until = departs;
-            self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
+            self.expect(now, SinglePacket { departs: Time(departs), handle, bytes: bytes as u16 });
             return Arrival::Departs(Time(departs));
         }
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if self.mode >= Mode::Impaired {
-            return self.handle_specially(now, handle, store);
+            return self.handle_on_slow_path(now, handle, store);
         }
         if !self.admit(now, packet, store) {
             return Arrival::Dropped;
@@ -66,13 +66,13 @@ impl Port {
     #[inline(always)]
     pub(in crate::port) fn has_room(&self, bytes: u32) -> bool {
         let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
-        let room = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.room.as_ref());
-        room.is_none_or(|room| room.fits(waiting, bytes as u16))
+        let queue_limit = self.control.qdisc.as_ref().and_then(|qdisc| qdisc.queue_limit.as_ref());
+        queue_limit.is_none_or(|queue_limit| queue_limit.fits(waiting, bytes as u16))
     }
 
     #[cold]
     pub(in crate::port) fn drop_packet(&mut self, now: Time, handle: u32, cause: DropCause, store: &mut impl Store) {
-        let (router, stats) = (&mut self.gate.router, &mut self.stats);
+        let (router, stats) = (&mut self.control.router, &mut self.stats);
         mark_or_drop(router, stats, now, At { port: self.number, handle }, Verdict::Drop(cause), &self.view, store);
     }
 
@@ -85,19 +85,19 @@ impl Port {
         store: &mut impl Store,
     ) -> bool {
         let packet = store.packet(handle);
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_arrival(now, packet, &self.view);
         }
         let mut verdict = Verdict::Accept;
-        if self.gate.decides() {
+        if self.control.decides() {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
-            let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
-            verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
+            let decide = |q: &mut Box<Admission>| q.discipline.on_arrival(now, packet, &self.view, idle_since);
+            verdict = self.control.qdisc.as_mut().map_or(Verdict::Accept, decide);
         } else if self.view.busy && !self.has_room(bytes) {
             verdict = Verdict::Drop(DropCause::Overflow);
         }
         if verdict != Verdict::Accept {
-            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            let (router, stats) = (&mut self.control.router, &mut self.stats);
             return mark_or_drop(router, stats, now, At { port: self.number, handle }, verdict, &self.view, store);
         }
         true
@@ -111,13 +111,13 @@ impl Port {
         Time(self.busy_until)
     }
 
-    /// Whether [`Port::foresee`] is exact: the port decides nothing at arrivals and loses nothing.
-    pub fn is_foreseeable(&self) -> bool {
-        self.mode <= Mode::InOrder && self.gate.qdisc.is_none()
+    /// Whether [`Port::predict`] is exact: the port decides nothing at arrivals and loses nothing.
+    pub fn is_predictable(&self) -> bool {
+        self.mode <= Mode::InOrder && self.control.qdisc.is_none()
     }
     /// Predicted packets that have not arrived.
-    pub fn foreseen(&self) -> usize {
-        self.ring.len_ahead() as usize + self.lone.is_there() as usize
+    pub fn predicted(&self) -> usize {
+        self.ring.len_ahead() as usize + self.single.is_there() as usize
     }
 
     /// A predicted packet passes `hops` routers since its TTL was last decremented, this one included; one by

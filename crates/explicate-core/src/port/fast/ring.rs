@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::passage::{Passed, Waiting};
+use crate::transit::{Passed, Waiting};
 use crate::units::Time;
 
 const NOTHING: Waiting =
@@ -138,7 +138,7 @@ impl Ring {
     /// With an empty port: removes the packets that have left by `until`, each before the next one arrives, and shows
     /// each. Returns their number and their bytes.
     #[inline(always)]
-    pub(in crate::port) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> Passed {
+    pub(in crate::port) fn pop_transits(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> Passed {
         let (mut at, mut bytes) = (self.ahead, 0);
         while at != self.end {
             let first = self.at(at);

@@ -204,7 +204,7 @@ impl<H: Header> XcpRouter<H> {
 
     #[inline(always)]
     fn stated(&self, packet: &mut Packet) -> Option<Stated> {
-        if self.speaks_to(packet) { H::read(packet) } else { None }
+        if self.writes_into(packet) { H::read(packet) } else { None }
     }
 
     /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request
@@ -277,7 +277,7 @@ impl<H: Header> Router for XcpRouter<H> {
     }
 
     #[inline(always)]
-    fn speaks_to(&self, packet: &Packet) -> bool {
+    fn writes_into(&self, packet: &Packet) -> bool {
         packet.congestion.has_format(H::FORMAT)
     }
 

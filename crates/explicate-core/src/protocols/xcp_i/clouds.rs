@@ -47,7 +47,7 @@ pub(super) struct Upstream {
     bytes: f64,
     /// Available bandwidth of the cloud for the virtual router, bytes/s, and when the last result arrived.
     pub(super) bandwidth: Option<f64>,
-    told: Time,
+    updated_at: Time,
     /// With [`Law::Paper`] the newest result, until the end of the control interval.
     waiting: Option<f64>,
     /// Capacity of the cloud for this traffic, bytes/s: its available bandwidth plus our traffic during the
@@ -93,7 +93,7 @@ impl Upstream {
     /// before (s): with `left` bytes/s to spare, a queue would have reduced the delay by `left * elapsed / capacity`
     /// or to the minimum.
     fn watch_drain(&mut self, now: Time, delay: u64, left: f64, span: Time) {
-        let elapsed = now.since(self.told).as_secs_f64();
+        let elapsed = now.since(self.updated_at).as_secs_f64();
         let shorter = self.delay.map_or(f64::INFINITY, |last| last.wrapping_sub(delay) as i64 as f64 * 1e-9);
         let emptied = left > 0.0 && shorter * self.capacity < 0.5 * left * elapsed;
         self.draining &= !emptied && now.since(self.least_since) < span;
@@ -111,10 +111,10 @@ impl Upstream {
     }
     /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it measured.
     fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64) {
-        let law = &mut self.router;
+        let router = &mut self.router;
         let handed = &mut self.handed_out;
-        handed.queue = law.mean_queue;
-        law.control(
+        handed.queue = router.mean_queue;
+        router.control(
             now,
             |y| {
                 handed.spare = spare(y);
@@ -122,7 +122,7 @@ impl Upstream {
             },
             1.0,
         );
-        handed.feedback = law.res_pos - law.res_neg;
+        handed.feedback = router.res_pos - router.res_neg;
     }
     /// Distributes the newest result, if there is one and a mean RTT has passed since the last.
     fn hand_out(&mut self, now: Time) {
@@ -165,7 +165,7 @@ pub(super) struct Clouds {
     allowed_at: Time,
     pub(super) requests: u64,
     pub(super) detections: u64,
-    pub(super) untold: u64,
+    pub(super) unlisted: u64,
 }
 
 impl Clouds {
@@ -189,7 +189,7 @@ impl Clouds {
             allowed_at: Time::ZERO,
             requests: 0,
             detections: 0,
-            untold: 0,
+            unlisted: 0,
         }
     }
 
@@ -205,7 +205,7 @@ impl Clouds {
     ) -> bool {
         let known = self.table.contains_key(&from.0);
         let (holds, asks) = (self.rules.params.unknown == Unknown::Hold, self.asks);
-        let Some(entry) = self.meet(now, from) else {
+        let Some(entry) = self.find_or_add(now, from) else {
             hold(packet);
             return false;
         };
@@ -235,7 +235,7 @@ impl Clouds {
     pub(super) fn see_packet(&mut self, now: Time, from: Address, packet: &mut Packet, out: &mut Vec<Control>) -> bool {
         let known = self.table.contains_key(&from.0);
         let holds = self.rules.params.unknown == Unknown::Hold;
-        let Some(entry) = self.meet(now, from) else { return false };
+        let Some(entry) = self.find_or_add(now, from) else { return false };
         entry.behalf = true;
         if holds && !entry.accepted && !entry.broken {
             hold(packet);
@@ -249,10 +249,10 @@ impl Clouds {
     }
 
     /// The entry of `from`, from which a packet has arrived.
-    fn meet(&mut self, now: Time, from: Address) -> Option<&mut Upstream> {
+    fn find_or_add(&mut self, now: Time, from: Address) -> Option<&mut Upstream> {
         self.detections += 1;
         if !self.table.contains_key(&from.0) && !self.make_room(now, from) {
-            self.untold += 1;
+            self.unlisted += 1;
             return None;
         }
         let entry = self.table.get_mut(&from.0)?;
@@ -288,7 +288,7 @@ impl Clouds {
             plain: 0,
             bytes: 0.0,
             bandwidth: None,
-            told: now,
+            updated_at: now,
             waiting: None,
             capacity: 0.0,
             least: [u64::MAX; 2],
@@ -356,13 +356,13 @@ impl Clouds {
     /// The available bandwidth of the cloud between here and `other` is `left` bytes/s.
     pub(super) fn learn(&mut self, now: Time, other: Address, left: f64) {
         let Some(entry) = self.table.get_mut(&other.0) else { return };
-        let elapsed = now.since(entry.told).as_secs_f64();
+        let elapsed = now.since(entry.updated_at).as_secs_f64();
         if elapsed > 0.0 {
             let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.params.margin;
             let weight = if entry.bandwidth.is_some() { self.rules.params.result_weight } else { 1.0 };
             entry.capacity += weight * (capacity - entry.capacity);
         }
-        (entry.bytes, entry.told) = (0.0, now);
+        (entry.bytes, entry.updated_at) = (0.0, now);
         if self.rules.params.law == Law::Paper {
             entry.waiting = Some(left);
             entry.hand_out(now);
@@ -397,7 +397,7 @@ impl Clouds {
                 let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.params.law == Law::Capacity);
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
             }
-            if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
+            if entry.bandwidth.is_some() && now.since(entry.updated_at) >= idle {
                 entry.bandwidth = None; // no recent report
             }
             if entry.deadline <= now && entry.tries >= TRIES {
@@ -416,24 +416,24 @@ impl Clouds {
     /// cloud.
     pub(super) fn probe(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
         for (&from, entry) in &self.table {
-            let mut tell = |name, value| put(Address(from), name, value);
+            let mut report = |name, value| put(Address(from), name, value);
             let state = match (entry.broken, entry.bandwidth, entry.accepted) {
                 (true, ..) => 3.0,
                 (_, Some(_), _) => 2.0,
                 (_, None, accepted) => accepted as u8 as f64,
             };
-            tell("cloud_state", state);
-            tell("cloud_plain_routers", entry.plain as f64);
+            report("cloud_state", state);
+            report("cloud_plain_routers", entry.plain as f64);
             if let Some(left) = entry.bandwidth {
-                tell("cloud_available_bps", 8.0 * left);
-                tell("cloud_capacity_bps", 8.0 * entry.capacity);
-                tell("cloud_queue_bytes", entry.queue());
+                report("cloud_available_bps", 8.0 * left);
+                report("cloud_capacity_bps", 8.0 * entry.capacity);
+                report("cloud_queue_bytes", entry.queue());
             }
-            let (law, handed) = (&entry.router, &entry.handed_out);
-            tell("virtual_spare_bps", 8.0 * handed.spare);
-            tell("virtual_rtt_s", law.avg_rtt);
-            tell("virtual_queue_bytes", handed.queue);
-            tell("virtual_feedback_bytes", handed.feedback * law.avg_rtt);
+            let (router, handed) = (&entry.router, &entry.handed_out);
+            report("virtual_spare_bps", 8.0 * handed.spare);
+            report("virtual_rtt_s", router.avg_rtt);
+            report("virtual_queue_bytes", handed.queue);
+            report("virtual_feedback_bytes", handed.feedback * router.avg_rtt);
         }
     }
 
@@ -466,7 +466,7 @@ mod tests {
     fn clouds(given: &[(&str, f64)]) -> Clouds {
         let values = testing::values(&[RouterParams::PARAMS], given);
         let mut clouds = Clouds::new(&values, Rng::stream(1, "clouds"), true);
-        clouds.meet(Time::ZERO, FROM).expect("there is room");
+        clouds.find_or_add(Time::ZERO, FROM).expect("there is room");
         clouds
     }
 

@@ -108,7 +108,7 @@ impl Agent for Node {
         put("virtual_routers_ahead", self.ahead.table.len() as f64);
         put("clouds_met", self.clouds.detections as f64);
         put("requests", self.clouds.requests as f64);
-        put("untold", self.clouds.untold as f64);
+        put("untold", self.clouds.unlisted as f64);
         put("broken", self.clouds.table.values().filter(|e| e.broken).count() as f64);
         put("malformed", self.malformed as f64);
         put("sessions", self.edge.sessions() as f64);
@@ -155,7 +155,7 @@ mod tests {
         p.ttl -= hops;
         p
     }
-    fn told(node: &Node, wanted: &str) -> f64 {
+    fn variable(node: &Node, wanted: &str) -> f64 {
         let mut found = f64::NAN;
         node.probe(&mut |name, value| {
             if name == wanted {
@@ -172,7 +172,7 @@ mod tests {
         }
         all
     }
-    fn hears(node: &mut Node, now: Time, from: u32, message: Message) {
+    fn deliver(node: &mut Node, now: Time, from: u32, message: Message) {
         node.handle_control(now, &Control { peer: Address(from), ip_len: MESSAGE_LEN, message: message.to_bytes() });
     }
     /// Exchanges messages between two nodes until neither sends any.
@@ -182,8 +182,8 @@ mod tests {
             if from_a.is_empty() && from_b.is_empty() {
                 return;
             }
-            from_a.iter().for_each(|(_, m)| hears(b, now, a.own.0, *m));
-            from_b.iter().for_each(|(_, m)| hears(a, now, b.own.0, *m));
+            from_a.iter().for_each(|(_, m)| deliver(b, now, a.own.0, *m));
+            from_b.iter().for_each(|(_, m)| deliver(a, now, b.own.0, *m));
         }
     }
     /// A node that has received a result from `other`: available bandwidth `left`, bytes/s.
@@ -192,12 +192,12 @@ mod tests {
         k.handle_data(Time::ZERO, &mut packet(other, 2), Address(99), Some(&VIEW));
         let mut u = node(other);
         talk(Time::ZERO, &mut k, &mut u);
-        tell(&mut k, other, Time::millis(100), left);
+        deliver_result(&mut k, other, Time::millis(100), left);
         k
     }
-    fn tell(k: &mut Node, from: u32, now: Time, left: f64) {
+    fn deliver_result(k: &mut Node, from: u32, now: Time, left: f64) {
         let nonce = k.clouds.table[&from].nonce();
-        hears(k, now, from, Message { first: left as i64 as u64, second: now.0, ..Message::new(Kind::Result, nonce) });
+        deliver(k, now, from, Message { first: left as i64 as u64, second: now.0, ..Message::new(Kind::Result, nonce) });
     }
 
     /// I-txt-detect: every pattern of XCP-i and plain routers in chains of up to 8.
@@ -215,7 +215,7 @@ mod tests {
                     }
                     let mut k = node(hop);
                     k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
-                    assert_eq!(told(&k, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b} at {hop}");
+                    assert_eq!(variable(&k, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b} at {hop}");
                     let asked: Vec<u32> = sends(&mut k, Time::ZERO).iter().map(|(to, _)| *to).collect();
                     assert_eq!(asked, if plain > 0 { std::vec![edge] } else { Vec::new() });
                     (edge, plain) = (hop, 0);
@@ -223,8 +223,8 @@ mod tests {
                 // The receiving end does not decrement.
                 let mut receiver = node(200);
                 receiver.handle_data(Time::ZERO, &mut p, Address(99), None);
-                assert_eq!(told(&receiver, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b}");
-                assert_eq!(told(&receiver, "malformed"), 0.0);
+                assert_eq!(variable(&receiver, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b}");
+                assert_eq!(variable(&receiver, "malformed"), 0.0);
             }
         }
     }
@@ -235,7 +235,7 @@ mod tests {
         let mut k = node(2);
         let mut p = packet(1, 1); // three plain hops in a tunnel, and this router
         k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
-        assert_eq!(told(&k, "clouds_met"), 0.0);
+        assert_eq!(variable(&k, "clouds_met"), 0.0);
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
             assert_eq!(Extension::of(&p), Some(Extension { counter: p.ttl, node: 2 }));
         }
         k.handle_control(Time::ZERO, &Control { peer: Address(1), ip_len: MESSAGE_LEN, message: [9; 28] });
-        assert_eq!((told(&k, "malformed"), told(&k, "virtual_routers")), (4.0, 0.0));
+        assert_eq!((variable(&k, "malformed"), variable(&k, "virtual_routers")), (4.0, 0.0));
         assert!(sends(&mut k, Time::ZERO).is_empty());
     }
 
@@ -263,15 +263,15 @@ mod tests {
             p.transport.set_flow(flow);
             k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
         }
-        assert_eq!(told(&k, "virtual_routers"), 1.0);
+        assert_eq!(variable(&k, "virtual_routers"), 1.0);
         let mut now = Time::ZERO;
-        while told(&k, "virtual_routers") > 0.0 {
+        while variable(&k, "virtual_routers") > 0.0 {
             asked.extend(sends(&mut k, now).iter().map(|_| now));
             now = k.poll_timeout();
             k.handle_timeout(now);
         }
         assert_eq!(asked, [Time::ZERO, Time::secs(1), Time::secs(2)]);
-        assert_eq!((now, told(&k, "virtual_routers")), (Time::secs(10), 0.0), "idle for 10 s");
+        assert_eq!((now, variable(&k, "virtual_routers")), (Time::secs(10), 0.0), "idle for 10 s");
         k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW));
         assert_eq!(sends(&mut k, now).len(), 1);
     }
@@ -283,17 +283,17 @@ mod tests {
         let (mut k, mut u) = (node(2), node(1));
         k.handle_data(Time::ZERO, &mut packet(1, 2), Address(99), Some(&VIEW));
         talk(Time::ZERO, &mut k, &mut u);
-        assert_eq!(told(&u, "sessions"), 1.0);
+        assert_eq!(variable(&u, "sessions"), 1.0);
         assert!(!k.clouds.table[&1].broken);
         for victim in 10..1010 {
-            hears(&mut u, Time::ZERO, victim, Message { first: victim as u64, ..Message::new(Kind::Request, 5) });
+            deliver(&mut u, Time::ZERO, victim, Message { first: victim as u64, ..Message::new(Kind::Request, 5) });
         }
-        assert_eq!((told(&u, "sessions"), sends(&mut u, Time::ZERO).len()), (1.0, 1000));
+        assert_eq!((variable(&u, "sessions"), sends(&mut u, Time::ZERO).len()), (1.0, 1000));
         // A request that an attacker has copied is useless when its cookie has expired.
         let old = Message { first: u.edge.cookie(Address(2), 0), ..Message::new(Kind::Request, 5) };
         u.handle_timeout(Time::secs(25));
-        hears(&mut u, Time::secs(25), 2, old);
-        assert_eq!(told(&u, "sessions"), 0.0);
+        deliver(&mut u, Time::secs(25), 2, old);
+        assert_eq!(variable(&u, "sessions"), 0.0);
     }
 
     /// 100,000 forged addresses in 20 s, all lower than that of the one real neighbour: the table is full but does
@@ -316,20 +316,20 @@ mod tests {
             if i % 1000 == 0 {
                 u.handle_timeout(now);
                 k.handle_data(now, &mut packet(TRUE, 2), Address(99), Some(&VIEW));
-                assert_eq!(told(&u, "sessions"), 1.0, "at {now}");
-                tell(&mut k, TRUE, now, 1e6);
+                assert_eq!(variable(&u, "sessions"), 1.0, "at {now}");
+                deliver_result(&mut k, TRUE, now, 1e6);
             }
             for (to, message) in sends(&mut k, now) {
                 requests += (to != TRUE) as u32;
                 if to == TRUE {
                     assert!(now.since(asked) < Time::millis(3600), "asked at {asked} and then at {now}");
                     asked = now;
-                    hears(&mut u, now, 2, message);
-                    sends(&mut u, now).into_iter().for_each(|(_, answer)| hears(&mut k, now, TRUE, answer));
+                    deliver(&mut u, now, 2, message);
+                    sends(&mut u, now).into_iter().for_each(|(_, answer)| deliver(&mut k, now, TRUE, answer));
                 }
             }
         }
-        assert_eq!(told(&k, "virtual_routers"), 256.0);
+        assert_eq!(variable(&k, "virtual_routers"), 256.0);
         assert_eq!(k.clouds.table[&TRUE].bandwidth, Some(1e6));
         assert!(requests <= 10 * 21, "{requests} in 20 s");
     }
@@ -408,7 +408,7 @@ mod tests {
                 k.handle_timeout(now);
             }
             for (_, left) in results.iter().filter(|(at, _)| *at == into) {
-                tell(&mut k, 1, now, *left);
+                deliver_result(&mut k, 1, now, *left);
             }
             if step % 10 == 5 {
                 let mut p = packet(1, 2);
@@ -458,7 +458,7 @@ mod tests {
         for (result, delay) in [(1, 150), (2, 50), (3, 50), (4, 50)] {
             let (now, nonce) = (Time::millis(200 + 110 * result), k.clouds.table[&1].nonce());
             let second = now.0 - Time::millis(delay).0;
-            hears(&mut k, now, 1, Message { first: 1_000_000, second, ..Message::new(Kind::Result, nonce) });
+            deliver(&mut k, now, 1, Message { first: 1_000_000, second, ..Message::new(Kind::Result, nonce) });
             k.handle_timeout(now);
             k.probe_peers(&mut |_, name, value| {
                 if name == "virtual_spare_bps" {

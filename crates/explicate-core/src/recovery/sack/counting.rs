@@ -2,7 +2,7 @@
 
 use super::SackRecovery;
 use crate::api::Probe;
-use crate::recovery::steady::Steady;
+use crate::recovery::loss_free::LossFree;
 use crate::recovery::{Next, Outcome, Recovery, RecoveryState};
 use crate::units::Time;
 
@@ -39,11 +39,11 @@ impl Recovery for CountingSack {
     fn state(&self) -> RecoveryState {
         self.recovery.state()
     }
-    fn lend(&self) -> Option<Steady> {
-        self.recovery.lend()
+    fn check_out(&self) -> Option<LossFree> {
+        self.recovery.check_out()
     }
-    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.recovery.take_back(steady, at);
+    fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
+        self.recovery.check_in(loss_free, at);
     }
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         self.recovery.on_timer(now)

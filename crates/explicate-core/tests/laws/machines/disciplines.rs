@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::qdisc::{ActiveQueue, Discipline, DropCause, Gone, Qdisc, QdiscInit, Queued, Verdict};
+use explicate_core::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, Queued, Verdict};
 use explicate_core::registry::QDISCS;
 use explicate_core::units::Time;
 use explicate_core::wire::Ecn;
@@ -29,7 +29,7 @@ fn queue_disciplines_decide_alike() {
 /// wait.
 fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) -> Hash {
     let mut hash = Hash::new();
-    let mut gone = Gone::new();
+    let mut dropped = Dropped::new();
     let mut waiting: BTreeMap<u32, (Queued, u32)> = BTreeMap::new();
     let mut last_of_flow: BTreeMap<u32, u32> = BTreeMap::new();
     let mut now = Time::ZERO;
@@ -41,8 +41,8 @@ fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) ->
             let capable = packet.ecn() != Ecn::NotCapable;
             let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
             waiting.insert(handle, (queued, 2 * packet.transport.flow() + packet.is_ack() as u32));
-            queue.enqueue(queued, &packet, &mut gone);
-        } else if let Some((sent, mark)) = queue.dequeue(now, &mut gone) {
+            queue.enqueue(queued, &packet, &mut dropped);
+        } else if let Some((sent, mark)) = queue.dequeue(now, &mut dropped) {
             let (queued, flow) = waiting.remove(&sent.handle).expect("it waited");
             assert_eq!(queued, sent, "{name}");
             assert!(queued.capable || !mark, "{name} marks what cannot be marked");
@@ -50,9 +50,9 @@ fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) ->
             assert!(last.is_none_or(|last| last < sent.handle), "{name}: a flow's packets change places");
             hash.put(2 * sent.handle as u64 + mark as u64);
         } else {
-            assert_eq!(waiting.len(), gone.len(), "{name} keeps packets back");
+            assert_eq!(waiting.len(), dropped.len(), "{name} keeps packets back");
         }
-        for (dropped, cause) in gone.drain(..) {
+        for (dropped, cause) in dropped.drain(..) {
             assert_eq!(waiting.remove(&dropped.handle).expect("it waited").0, dropped, "{name}");
             hash.put(dropped.handle as u64 + ((cause as u64) << 32));
         }

@@ -155,7 +155,7 @@ impl Stock {
         }
     }
     /// Sets the verdict of the disk.
-    pub fn settle(&mut self, verdict: Verdict) {
+    pub fn catch_up(&mut self, verdict: Verdict) {
         self.verdict = Some(verdict);
         if let Some(arriving) = &mut self.arriving {
             arriving.part = None;

@@ -1,13 +1,12 @@
-//! One received flow: the core's [`Sink`] and the destination of its payload.
+//! One received flow: the core's [`ReceiverEndpoint`] and the destination of its payload.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::endpoint::{FlowInit, PARAMS, ReceiverEndpoint};
 use explicate_core::params::Values;
 use explicate_core::presets::DEFAULT_FALLBACK;
 use explicate_core::registry;
-use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -27,7 +26,7 @@ pub type Key = (SocketAddrV4, u64);
 /// The receiving end of one flow.
 pub struct Receiving {
     /// The core's receiving end.
-    pub sink: Sink,
+    pub receiver: ReceiverEndpoint,
     /// The parameters in the sender's SYN.
     pub hello: Hello,
     /// The destination of its payload.
@@ -73,11 +72,11 @@ impl Receiving {
         (stock, have): (Stock, u64),
         window: u32,
     ) -> Option<Receiving> {
-        let (sink, answers) = (sink(id, &hello, window)?, Answers::new(&hello.protocol));
+        let (receiver, answers) = (receiver(id, &hello, window)?, Answers::new(&hello.protocol));
         let (may_be_stale, established, marked) = (false, false, 0);
         let (last_packet_at, since) = (now, now);
         Some(Receiving {
-            sink,
+            receiver,
             hello,
             stock,
             may_be_stale,
@@ -98,7 +97,7 @@ impl Receiving {
     /// Sends an acknowledgement if one is due.
     pub(super) fn acknowledge(&mut self, now: Time, (to, number): Key, gate: &Gate, out: &mut Outbox) {
         let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        if !self.sink.poll_transmit(now, &mut packet, &mut sack) {
+        if !self.receiver.poll_transmit(now, &mut packet, &mut sack) {
             return;
         }
         let (high, header) = ((number >> 32) as u32, &packet.transport);
@@ -117,17 +116,17 @@ impl Receiving {
     }
     /// Bytes of memory that out-of-order and unwritten data take.
     pub(super) fn memory(&self) -> usize {
-        self.stock.waiting() + self.sink.memory()
+        self.stock.waiting() + self.receiver.memory()
     }
     /// Maximum memory that a segment would add, bytes.
     pub(super) fn would_keep(&self, segment: u32, length: usize) -> usize {
-        let ahead = segment > self.sink.expected();
-        if ahead { self.stock.would_keep(segment, length) + self.sink.memory_to_insert() } else { 0 }
+        let ahead = segment > self.receiver.expected();
+        if ahead { self.stock.would_keep(segment, length) + self.receiver.memory_to_insert() } else { 0 }
     }
     /// Its summary, if it ends now.
     pub(super) fn ended(&self, key: Key, now: Time) -> Ended {
         let file = self.stock.path().map(|path| (path.to_path_buf(), self.stock.verdict()));
-        Ended { key, payload: self.sink.stats().payload, lasted: now.since(self.since), file }
+        Ended { key, payload: self.receiver.stats().payload, lasted: now.since(self.since), file }
     }
 }
 
@@ -139,7 +138,7 @@ pub(super) fn send_verdict(gate: &Gate, key: Key, verdict: Verdict, payload: u64
 
 /// The core's receiving end for the parameters of a SYN. A flow with a protocol that is not registered here is
 /// received as plain TCP, and its sender falls back.
-fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
+fn receiver(id: u32, hello: &Hello, window: u32) -> Option<ReceiverEndpoint> {
     let mut values = Values::default();
     let mut set = |name: &str, value: f64| {
         if let Some(param) = PARAMS.iter().find(|p| p.name == name) {
@@ -166,5 +165,5 @@ fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
         packet: hello.packet,
         interface: Rate::mbps(1000),
     };
-    Some(Sink::new(&init))
+    Some(ReceiverEndpoint::new(&init))
 }

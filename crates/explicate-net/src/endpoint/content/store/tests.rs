@@ -74,7 +74,7 @@ fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Ver
         verdict = verdict.or(told.first().map(|(_, verdict)| *verdict));
         verdict.is_some()
     });
-    stock.settle(verdict.unwrap());
+    stock.catch_up(verdict.unwrap());
     drop(stock);
     wait(store, |store, _| store.claims.is_empty());
     verdict.unwrap()

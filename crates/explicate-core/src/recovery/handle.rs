@@ -1,10 +1,10 @@
 //! The recovery of a flow, and its state. While no segment is missing the flow keeps the counters itself
-//! ([`Steady`]), and returns them to the recovery before any other event. For each event, one call returns both the
+//! ([`LossFree`]), and returns them to the recovery before any other event. For each event, one call returns both the
 //! state and the next segment.
 
 use alloc::boxed::Box;
 
-use super::steady::Steady;
+use super::loss_free::LossFree;
 use crate::api::Probe;
 use crate::recovery::{AnyRecovery, Next, Outcome, RecoveryState};
 use crate::units::Time;
@@ -22,24 +22,24 @@ pub(crate) struct Windows {
 }
 
 /// The recovery of a flow, as used by the flow.
-pub(crate) struct Outstanding {
+pub(crate) struct RecoveryHandle {
     recovery: Box<AnyRecovery>,
     at: RecoveryState,
     /// The next transmission, if it is known.
     next: Option<Next>,
     /// Counters lent by the recovery: `at` is ahead of the recovery's state until it takes them back.
-    lent: Option<Steady>,
+    checked_out: Option<LossFree>,
 }
 
-impl Outstanding {
+impl RecoveryHandle {
     /// The state before the first transmission.
-    pub(crate) fn new(recovery: Box<AnyRecovery>) -> Outstanding {
-        Outstanding { at: recovery.state(), recovery, next: None, lent: None }
+    pub(crate) fn new(recovery: Box<AnyRecovery>) -> RecoveryHandle {
+        RecoveryHandle { at: recovery.state(), recovery, next: None, checked_out: None }
     }
     /// Address and length in memory of the recovery for prefetching: none while its counters are lent.
     #[inline]
     pub(crate) fn kept_apart(&self) -> (*const u8, usize) {
-        let bytes = if self.lent.is_some() { 0 } else { size_of_val(&*self.recovery) };
+        let bytes = if self.checked_out.is_some() { 0 } else { size_of_val(&*self.recovery) };
         (core::ptr::from_ref(&*self.recovery).cast(), bytes)
     }
     /// The state of the flow.
@@ -57,10 +57,10 @@ impl Outstanding {
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.next = None;
-        if let Some(steady) = &mut self.lent
+        if let Some(loss_free) = &mut self.checked_out
             && header.sack_count() == 0
         {
-            let newly_acked = steady.acknowledge(&mut self.at, now, header.segment(), rtt);
+            let newly_acked = loss_free.acknowledge(&mut self.at, now, header.segment(), rtt);
             if newly_acked > 0 {
                 return Outcome { newly_acked, duplicate: false, loss: None };
             }
@@ -69,16 +69,16 @@ impl Outstanding {
     }
     #[inline(never)]
     fn recover(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
-        self.give_back();
+        self.check_in();
         let (cumulative, number) = (header.segment(), header.packet_number());
         let ranges = if header.sack_count() == 0 { &[] } else { sack.as_slice() };
         let out = self.recovery.take_ack(now, cumulative, number, ranges, rtt, &mut self.at);
-        self.lent = self.recovery.lend();
+        self.checked_out = self.recovery.check_out();
         out
     }
-    fn give_back(&mut self) {
-        if let Some(steady) = self.lent.take() {
-            self.recovery.take_back(&steady, &self.at);
+    fn check_in(&mut self) {
+        if let Some(loss_free) = self.checked_out.take() {
+            self.recovery.check_in(&loss_free, &self.at);
         }
     }
 
@@ -89,7 +89,7 @@ impl Outstanding {
         if self.at.timer > now {
             return None;
         }
-        self.give_back();
+        self.check_in();
         let repeated = self.recovery.backoffs() > 0;
         let expired = self.recovery.on_timer(now);
         self.at = self.recovery.state();
@@ -97,15 +97,15 @@ impl Outstanding {
     }
     /// Consecutive expiries; zero while the counters are lent.
     pub(crate) fn backoffs(&self) -> u32 {
-        if self.lent.is_some() { 0 } else { self.recovery.backoffs() }
+        if self.checked_out.is_some() { 0 } else { self.recovery.backoffs() }
     }
 
     /// The next transmission.
     #[inline(always)]
     pub(crate) fn next(&self, windows: Windows) -> Next {
-        match (self.next, &self.lent) {
+        match (self.next, &self.checked_out) {
             (Some(next), _) => next,
-            (None, Some(steady)) => steady.next(&self.at, windows.both),
+            (None, Some(loss_free)) => loss_free.next(&self.at, windows.both),
             (None, None) => self.recovery.next(windows.cwnd, windows.rwnd),
         }
     }
@@ -116,15 +116,15 @@ impl Outstanding {
     }
     /// A segment that may be retransmitted when there is no new data; none while the counters are lent.
     pub(crate) fn spare(&self) -> Option<u32> {
-        if self.lent.is_some() { None } else { self.recovery.spare() }
+        if self.checked_out.is_some() { None } else { self.recovery.spare() }
     }
     /// A segment left, in the packet with this number.
     #[inline(always)]
     pub(crate) fn sent(&mut self, now: Time, (segment, number): (u32, u32), windows: Windows) {
-        self.next = Some(match &self.lent {
-            Some(steady) => {
-                steady.sent(&mut self.at, now);
-                steady.next(&self.at, windows.both)
+        self.next = Some(match &self.checked_out {
+            Some(loss_free) => {
+                loss_free.sent(&mut self.at, now);
+                loss_free.next(&self.at, windows.both)
             }
             None => {
                 let windows = (windows.cwnd, windows.rwnd);
@@ -135,7 +135,7 @@ impl Outstanding {
 
     /// Reports the variables of the recovery.
     pub(crate) fn probe(&mut self, put: Probe<'_>) {
-        self.give_back();
+        self.check_in();
         self.recovery.probe(put);
     }
 }

@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 
 use super::balance::Balance;
 use super::division::Division;
-use super::{Arrival, At, Class, Gate, Note, Port, Store, mark_or_drop};
+use super::{Arrival, At, Class, Note, Port, QueueControl, Store, mark_or_drop};
 use crate::api::{PortView, Probe};
 use crate::qdisc::common::Fifo;
-use crate::qdisc::{ActiveQueue, Discipline, Gone, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, Discipline, Dropped, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
@@ -41,15 +41,15 @@ impl Backlog {
 }
 
 /// A class and its queue.
-pub(super) struct Lane {
-    pub(super) gate: Gate,
+pub(super) struct ClassQueue {
+    pub(super) control: QueueControl,
     queue: Box<dyn ActiveQueue>,
     backlog: Backlog,
     /// A discipline limits its queue.
     limited: bool,
     /// Its share of the line, and the capacity for its controller and discipline.
     share: f64,
-    pub(super) counts_on: f64,
+    pub(super) capacity_share: f64,
     /// Bytes credited per round.
     quantum: i64,
     /// Bytes that it may still send in this round.
@@ -58,14 +58,14 @@ pub(super) struct Lane {
     idle_since: Time,
 }
 
-/// The packet in service: handle, lengths, lane, and departure.
+/// The packet in service: handle, lengths, class, and departure.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     pub(super) handle: u32,
     bytes: u16,
     /// Bytes on the line, with codings.
     wire: u32,
-    lane: usize,
+    class: usize,
     pub(super) departs: Time,
 }
 
@@ -73,18 +73,18 @@ pub(super) struct Serving {
 pub(super) type Classify = Box<dyn Fn(&Packet) -> usize + Send>;
 
 /// The scheduler.
-pub(super) struct Lanes {
-    pub(super) lanes: Vec<Lane>,
+pub(super) struct ClassScheduler {
+    pub(super) classes: Vec<ClassQueue>,
     classify: Classify,
     turn: usize,
     pub(super) serving: Option<Serving>,
     /// Packets that have departed and were not polled yet.
     pub(super) sent: VecDeque<(u32, Time)>,
-    /// A medium takes the packets, instead of a line sending them; see `pulled.rs`.
-    pub(super) pulled: bool,
+    /// A medium takes the packets, instead of a line sending them; see `feeds_medium.rs`.
+    pub(super) feeds_medium: bool,
     /// Packets dropped by a queue and not reported yet.
-    gone: Gone,
-    /// The backlog of all lanes, and the one in the statistics.
+    dropped: Dropped,
+    /// The backlog of all classes, and the one in the statistics.
     pub(super) waiting: Backlog,
     counted: Backlog,
     /// When a driver will call again, see [`Port::next_event`].
@@ -95,37 +95,37 @@ pub(super) struct Lanes {
     pub(super) division: Option<Box<Division>>,
 }
 
-impl Lanes {
-    pub(super) fn new(classes: Vec<(Class, f64)>, classify: Classify) -> Lanes {
+impl ClassScheduler {
+    pub(super) fn new(classes: Vec<(Class, f64)>, classify: Classify) -> ClassScheduler {
         let sum: f64 = classes.iter().map(|(_, weight)| weight).sum();
         let least = classes.iter().map(|(_, weight)| *weight).fold(f64::INFINITY, f64::min);
-        let lane = |(class, weight): (Class, f64)| {
+        let class = |(class, weight): (Class, f64)| {
             let limited = class.qdisc.is_some();
             let (qdisc, queue): (_, Box<dyn ActiveQueue>) = match class.qdisc {
                 None => (None, Box::new(Fifo::default())),
                 Some(Discipline::Arrival(qdisc)) => (Some(qdisc), Box::new(Fifo::default())),
                 Some(Discipline::Departure(queue)) => (None, queue),
             };
-            Lane {
-                gate: Gate::new(qdisc, class.router),
+            ClassQueue {
+                control: QueueControl::new(qdisc, class.router),
                 queue,
                 backlog: Backlog::default(),
                 limited,
                 share: weight / sum,
-                counts_on: weight / sum,
+                capacity_share: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
                 credit: 0,
                 idle_since: Time::ZERO,
             }
         };
-        Lanes {
-            lanes: classes.into_iter().map(lane).collect(),
+        ClassScheduler {
+            classes: classes.into_iter().map(class).collect(),
             classify,
             turn: 0,
             serving: None,
             sent: VecDeque::new(),
-            pulled: false,
-            gone: Gone::new(),
+            feeds_medium: false,
+            dropped: Dropped::new(),
             waiting: Backlog::default(),
             counted: Backlog::default(),
             pending: Time::NEVER,
@@ -134,7 +134,7 @@ impl Lanes {
         }
     }
     /// When the weights next move.
-    pub(super) fn moves(&self) -> Time {
+    pub(super) fn next_rebalance(&self) -> Time {
         let balance = self.balance.as_ref().map_or(Time::NEVER, |b| b.due);
         balance.min(self.division.as_ref().map_or(Time::NEVER, |d| d.due))
     }
@@ -143,111 +143,112 @@ impl Lanes {
         if let Some(division) = self.division.as_mut().filter(|d| d.due <= now) {
             let parts = division.moved(now, capacity);
             let least = parts[0].share.min(parts[1].share);
-            for (lane, part) in self.lanes.iter_mut().zip(parts) {
-                (lane.share, lane.counts_on) = (part.share, part.capacity);
-                lane.quantum = (QUANTUM * part.share / least) as i64;
+            for (class, part) in self.classes.iter_mut().zip(parts) {
+                (class.share, class.capacity_share) = (part.share, part.capacity);
+                class.quantum = (QUANTUM * part.share / least) as i64;
             }
         }
         let Some(balance) = self.balance.as_mut().filter(|b| b.due <= now) else { return };
         let explicit = balance.explicit;
-        let share = balance.moved(now, self.lanes[explicit].share);
-        for (i, lane) in self.lanes.iter_mut().enumerate() {
-            lane.share = if i == explicit { share } else { 1.0 - share };
-            lane.counts_on = lane.share;
-            lane.quantum = (QUANTUM * lane.share / share.min(1.0 - share)) as i64;
+        let share = balance.moved(now, self.classes[explicit].share);
+        for (i, class) in self.classes.iter_mut().enumerate() {
+            class.share = if i == explicit { share } else { 1.0 - share };
+            class.capacity_share = class.share;
+            class.quantum = (QUANTUM * class.share / share.min(1.0 - share)) as i64;
         }
     }
     /// Whether a discipline limits the queue of some class.
     pub(super) fn limited(&self) -> bool {
-        self.lanes.iter().any(|l| l.limited)
+        self.classes.iter().any(|l| l.limited)
     }
-    /// The port as a lane's controller and discipline see it.
-    pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
-        let lane = &self.lanes[lane];
+    /// The port as a class's controller and discipline see it.
+    pub(super) fn view(&self, class: usize, capacity: f64) -> PortView {
+        let class = &self.classes[class];
         // While packets wait for a shared line, the line is busy, possibly with a packet of the other port.
         let busy = self.serving.is_some() || self.waiting.packets > 0;
-        let Backlog { bytes: backlog_bytes, packets: backlog_packets } = lane.backlog;
-        PortView { capacity: capacity * lane.counts_on, backlog_bytes, backlog_packets, busy }
+        let Backlog { bytes: backlog_bytes, packets: backlog_packets } = class.backlog;
+        PortView { capacity: capacity * class.capacity_share, backlog_bytes, backlog_packets, busy }
     }
-    /// A packet of this length enters a lane's queue.
-    fn enter(&mut self, lane: usize, bytes: u16) {
-        self.lanes[lane].backlog.add(bytes);
+    /// A packet of this length enters a class's queue.
+    fn enter(&mut self, class: usize, bytes: u16) {
+        self.classes[class].backlog.add(bytes);
         self.waiting.add(bytes);
     }
     /// It leaves the queue.
-    fn leave(&mut self, lane: usize, bytes: u16) {
-        self.lanes[lane].backlog.remove(bytes);
+    fn leave(&mut self, class: usize, bytes: u16) {
+        self.classes[class].backlog.remove(bytes);
         self.waiting.remove(bytes);
     }
     /// Packets in the port.
     pub(super) fn len(&self) -> usize {
         self.waiting.packets as usize + self.serving.is_some() as usize + self.sent.len()
     }
-    /// The lane that sends next.
+    /// The class that sends next.
     fn next(&mut self) -> Option<usize> {
         if self.waiting.packets == 0 {
             return None;
         }
         loop {
-            let lane = &mut self.lanes[self.turn];
-            if lane.backlog.packets == 0 {
-                lane.credit = lane.credit.min(0); // unused credit expires, debt stays
-            } else if lane.credit > 0 {
+            let class = &mut self.classes[self.turn];
+            if class.backlog.packets == 0 {
+                class.credit = class.credit.min(0); // unused credit expires, debt stays
+            } else if class.credit > 0 {
                 return Some(self.turn);
             } else {
-                lane.credit += lane.quantum;
+                class.credit += class.quantum;
             }
-            self.turn = (self.turn + 1) % self.lanes.len();
+            self.turn = (self.turn + 1) % self.classes.len();
         }
     }
     /// The packet in service has left.
     pub(super) fn finish(&mut self, now: Time) {
         if let Some(done) = self.serving.take() {
-            self.lanes[done.lane].idle_since = now; // until its next packet arrives, if none waits
+            self.classes[done.class].idle_since = now; // until its next packet arrives, if none waits
         }
     }
     /// Reports the departure of the packet in service to controller and discipline.
-    fn let_go(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
-        let Some(Serving { handle, lane, .. }) = self.serving else { return };
-        let view = self.view(lane, capacity);
-        let Gate { qdisc, router } = &mut self.lanes[lane].gate;
+    fn report_departure(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
+        let Some(Serving { handle, class, .. }) = self.serving else { return };
+        let view = self.view(class, capacity);
+        let QueueControl { qdisc, router } = &mut self.classes[class].control;
         if let Some(router) = router {
             router.on_departure(at, store.packet(handle), &view);
         }
         if let Some(qdisc) = qdisc {
-            qdisc.law.on_departure(at, &view);
+            qdisc.discipline.on_departure(at, &view);
         }
     }
-    /// Reports the variables of a lane's queue, discipline and controller.
-    pub(super) fn probe(&self, lane: usize, put: Probe<'_>) {
-        let lane = &self.lanes[lane];
-        lane.gate.probe(put);
-        lane.queue.probe(put);
+    /// Reports the variables of a class's queue, discipline and controller.
+    pub(super) fn probe(&self, class: usize, put: Probe<'_>) {
+        let class = &self.classes[class];
+        class.control.probe(put);
+        class.queue.probe(put);
     }
 }
 
 impl Port {
-    pub(super) fn enqueue_in_lane(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
+    pub(super) fn enqueue_in_class(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        let scheduler = self.scheduler.as_deref_mut().expect("checked by the caller");
         let packet = store.packet(handle);
-        let index = (lanes.classify)(packet).min(lanes.lanes.len() - 1);
-        let view = lanes.view(index, self.view.capacity);
-        let lane = &mut lanes.lanes[index];
-        let Gate { qdisc, router } = &mut lane.gate;
-        if let Some(balance) = &mut lanes.balance {
+        let index = (scheduler.classify)(packet).min(scheduler.classes.len() - 1);
+        let view = scheduler.view(index, self.view.capacity);
+        let class = &mut scheduler.classes[index];
+        let QueueControl { qdisc, router } = &mut class.control;
+        if let Some(balance) = &mut scheduler.balance {
             balance.arrived(index, packet);
         }
-        if let Some(division) = &mut lanes.division {
+        if let Some(division) = &mut scheduler.division {
             division.arrived(index, packet);
         }
         if let Some(router) = router {
             router.on_arrival(now, packet, &view);
         }
-        let busy = view.backlog_packets > 0 || lanes.serving.is_some_and(|s| s.lane == index);
-        let idle_since = (!busy).then_some(lane.idle_since);
-        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.law.on_arrival(now, packet, &view, idle_since));
-        if let Some(balance) = lanes.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
-            balance.told(index);
+        let busy = view.backlog_packets > 0 || scheduler.serving.is_some_and(|s| s.class == index);
+        let idle_since = (!busy).then_some(class.idle_since);
+        let verdict =
+            qdisc.as_mut().map_or(Verdict::Accept, |q| q.discipline.on_arrival(now, packet, &view, idle_since));
+        if let Some(balance) = scheduler.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
+            balance.dropped_or_marked(index);
         }
         if verdict != Verdict::Accept
             && !mark_or_drop(router, &mut self.stats, now, At { port: self.number, handle }, verdict, &view, store)
@@ -257,11 +258,11 @@ impl Port {
         let packet = store.packet(handle);
         let capable = packet.ecn() != Ecn::NotCapable;
         let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
-        lane.queue.enqueue(queued, packet, &mut lanes.gone);
-        lanes.enter(index, queued.bytes);
-        let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
-        self.tell_gone(now, index, store);
-        if self.lanes.as_deref().is_some_and(|l| l.serving.is_none()) {
+        class.queue.enqueue(queued, packet, &mut scheduler.dropped);
+        scheduler.enter(index, queued.bytes);
+        let refused = scheduler.dropped.iter().any(|(q, _)| q.handle == handle);
+        self.complete_drops(now, index, store);
+        if self.scheduler.as_deref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
@@ -269,14 +270,14 @@ impl Port {
     }
 
     /// The packet in service departs, and the next one enters service.
-    pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
-        let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, wire, departs: at, lane } = lanes.serving.expect("checked by the caller");
-        if let Some(division) = &mut lanes.division {
-            division.departed(lane, bytes);
+    pub(super) fn depart_from_class(&mut self, store: &mut impl Store) {
+        let scheduler = self.scheduler.as_deref_mut().expect("checked by the caller");
+        let Serving { handle, bytes, wire, departs: at, class } = scheduler.serving.expect("checked by the caller");
+        if let Some(division) = &mut scheduler.division {
+            division.departed(class, bytes);
         }
-        lanes.let_go(at, self.view.capacity, store);
-        lanes.finish(at);
+        scheduler.report_departure(at, self.view.capacity, store);
+        scheduler.finish(at);
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
@@ -290,20 +291,20 @@ impl Port {
 
     /// The next packet enters service; with `idle` the line was idle until now.
     pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
-        while let Some(lanes) = self.lanes.as_deref_mut()
-            && let Some(index) = lanes.next()
+        while let Some(scheduler) = self.scheduler.as_deref_mut()
+            && let Some(index) = scheduler.next()
         {
-            if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
+            if self.impairments.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
                 return;
             }
-            let lane = &mut lanes.lanes[index];
-            let next = lane.queue.dequeue(at, &mut lanes.gone);
-            assert!(next.is_some() || !lanes.gone.is_empty(), "a queue discipline keeps packets back");
-            lane.idle_since = at;
+            let class = &mut scheduler.classes[index];
+            let next = class.queue.dequeue(at, &mut scheduler.dropped);
+            assert!(next.is_some() || !scheduler.dropped.is_empty(), "a queue discipline keeps packets back");
+            class.idle_since = at;
             if let Some((sent, _)) = next {
-                lanes.leave(index, sent.bytes);
+                scheduler.leave(index, sent.bytes);
             }
-            self.tell_gone(at, index, store);
+            self.complete_drops(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
             if mark {
                 store.packet(handle).set_ecn(Ecn::Marked);
@@ -311,21 +312,21 @@ impl Port {
                 store.note(at, self.number, handle, Note::Marked);
             }
             let wire = self.wire_bytes(handle, bytes, store);
-            let Some(lanes) = self.lanes.as_deref_mut() else { return };
-            let departs = if lanes.pulled {
+            let Some(scheduler) = self.scheduler.as_deref_mut() else { return };
+            let departs = if scheduler.feeds_medium {
                 Time::NEVER
             } else {
                 self.busy_until = self.line.finish(at.0, wire, idle);
                 Time(self.busy_until)
             };
-            if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
+            if let Some(line) = self.impairments.as_ref().and_then(|s| s.line.as_ref()) {
                 line.occupy(departs);
             }
-            lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
-            lanes.lanes[index].credit -= bytes as i64;
-            lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs });
-            if lanes.pulled {
-                lanes.let_go(at, self.view.capacity, store);
+            scheduler.balance.iter_mut().filter(|_| mark).for_each(|b| b.dropped_or_marked(index));
+            scheduler.classes[index].credit -= bytes as i64;
+            scheduler.serving = Some(Serving { handle, bytes, wire, class: index, departs });
+            if scheduler.feeds_medium {
+                scheduler.report_departure(at, self.view.capacity, store);
             }
             return;
         }
@@ -340,33 +341,33 @@ impl Port {
     /// When a driver of a scheduled port has to call again, unless an earlier event is already pending. The driver
     /// keeps one event, and ignores those that [`Port::take_event`] rejects.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
-        let (due, empty) = (self.settled_due().max(now), self.is_empty());
-        let lanes = self.lanes.as_deref_mut()?;
-        if due >= lanes.pending || empty {
+        let (due, empty) = (self.next_due().max(now), self.is_empty());
+        let scheduler = self.scheduler.as_deref_mut()?;
+        if due >= scheduler.pending || empty {
             return None;
         }
-        lanes.pending = due;
+        scheduler.pending = due;
         Some(due)
     }
     /// Whether the present event is the pending one.
     pub fn take_event(&mut self, now: Time) -> bool {
-        let pending = self.lanes.as_deref_mut().map(|l| &mut l.pending).filter(|p| **p == now);
+        let pending = self.scheduler.as_deref_mut().map(|l| &mut l.pending).filter(|p| **p == now);
         pending.map(|p| *p = Time::NEVER).is_some()
     }
 
-    /// Completes the drops of a lane's queue.
-    fn tell_gone(&mut self, at: Time, index: usize, store: &mut impl Store) {
-        let lanes = self.lanes.as_deref_mut().expect("a polled port");
-        if lanes.gone.is_empty() {
+    /// Completes the drops of a class's queue.
+    fn complete_drops(&mut self, at: Time, index: usize, store: &mut impl Store) {
+        let scheduler = self.scheduler.as_deref_mut().expect("a polled port");
+        if scheduler.dropped.is_empty() {
             return;
         }
-        for i in 0..lanes.gone.len() {
-            lanes.leave(index, lanes.gone[i].0.bytes);
+        for i in 0..scheduler.dropped.len() {
+            scheduler.leave(index, scheduler.dropped[i].0.bytes);
         }
-        let view = lanes.view(index, self.view.capacity);
-        let router = &mut lanes.lanes[index].gate.router;
-        for (queued, cause) in lanes.gone.drain(..) {
-            lanes.balance.iter_mut().for_each(|b| b.told(index));
+        let view = scheduler.view(index, self.view.capacity);
+        let router = &mut scheduler.classes[index].control.router;
+        for (queued, cause) in scheduler.dropped.drain(..) {
+            scheduler.balance.iter_mut().for_each(|b| b.dropped_or_marked(index));
             let packet = At { port: self.number, handle: queued.handle };
             mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);
         }
@@ -374,14 +375,14 @@ impl Port {
 
     /// Updates the statistics of the queue and the time of the next call.
     pub(super) fn count_waiting(&mut self, at: Time) {
-        let lanes = self.lanes.as_deref_mut().expect("a polled port");
-        let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
-        let (was, is) = (lanes.counted, lanes.waiting);
+        let scheduler = self.scheduler.as_deref_mut().expect("a polled port");
+        let due = scheduler.serving.map_or(self.timer, |s| s.departs.min(self.timer));
+        let (was, is) = (scheduler.counted, scheduler.waiting);
         if is != was {
             self.stats.queue_changed(at, was.packets, was.bytes, is.packets as i32 - was.packets as i32);
-            lanes.counted = is;
+            scheduler.counted = is;
         }
-        if self.special.as_ref().is_some_and(|special| special.line.is_some()) {
+        if self.impairments.as_ref().is_some_and(|impairments| impairments.line.is_some()) {
             self.rearm(); // the line may be in use by the other port
         } else {
             self.due = due;
@@ -394,18 +395,19 @@ mod tests {
     use super::*;
 
     /// Two classes with packets in their queues.
-    fn lanes(weights: [f64; 2]) -> Lanes {
+    fn scheduler(weights: [f64; 2]) -> ClassScheduler {
         let class = |weight| (Class { qdisc: None, router: None }, weight);
-        let mut lanes = Lanes::new(weights.map(class).into(), Box::new(|packet| packet.transport.flow() as usize));
-        (0..weights.len()).for_each(|lane| lanes.enter(lane, 0));
-        lanes
+        let mut scheduler =
+            ClassScheduler::new(weights.map(class).into(), Box::new(|packet| packet.transport.flow() as usize));
+        (0..weights.len()).for_each(|class| scheduler.enter(class, 0));
+        scheduler
     }
 
     /// The classes of the next turns, if their packets have these lengths.
-    fn turns<const N: usize>(lanes: &mut Lanes, bytes: [i64; 2]) -> [usize; N] {
+    fn turns<const N: usize>(scheduler: &mut ClassScheduler, bytes: [i64; 2]) -> [usize; N] {
         [(); N].map(|()| {
-            let turn = lanes.next().expect("packets wait");
-            lanes.lanes[turn].credit -= bytes[turn];
+            let turn = scheduler.next().expect("packets wait");
+            scheduler.classes[turn].credit -= bytes[turn];
             turn
         })
     }
@@ -413,9 +415,9 @@ mod tests {
     /// A round credits 1500 and 3000 bytes: one packet and two.
     #[test]
     fn turns_follow_the_weights() {
-        let mut lanes = lanes([1.0, 2.0]);
-        assert_eq!(turns(&mut lanes, [1500, 1500]), [0, 1, 1, 0, 1, 1, 0, 1, 1]);
-        let capacity = |lane| lanes.view(lane, 3e6).capacity;
+        let mut scheduler = scheduler([1.0, 2.0]);
+        assert_eq!(turns(&mut scheduler, [1500, 1500]), [0, 1, 1, 0, 1, 1, 0, 1, 1]);
+        let capacity = |class| scheduler.view(class, 3e6).capacity;
         assert_eq!([capacity(0), capacity(1)], [1e6, 2e6]);
     }
 
@@ -423,18 +425,18 @@ mod tests {
     /// round.
     #[test]
     fn what_was_overdrawn_is_paid_back() {
-        assert_eq!(turns(&mut lanes([1.0, 1.0]), [1000, 500]), [0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1]);
+        assert_eq!(turns(&mut scheduler([1.0, 1.0]), [1000, 500]), [0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1]);
     }
 
     /// RFC 8290 section 4.2: a queue that becomes empty loses its credit; its debt stays.
     #[test]
     fn an_empty_class_loses_its_credit_and_keeps_its_debt() {
         for (before, after) in [(700, 0), (-400, -400)] {
-            let mut lanes = lanes([1.0, 1.0]);
-            lanes.lanes[1].credit = before;
-            lanes.leave(1, 0);
-            assert_eq!(turns(&mut lanes, [1500, 1500]), [0, 0]);
-            assert_eq!(lanes.lanes[1].credit, after);
+            let mut scheduler = scheduler([1.0, 1.0]);
+            scheduler.classes[1].credit = before;
+            scheduler.leave(1, 0);
+            assert_eq!(turns(&mut scheduler, [1500, 1500]), [0, 0]);
+            assert_eq!(scheduler.classes[1].credit, after);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Catching up: computes what happened in a port before anything observes it: departures, predicted arrivals, timers.
 
 use super::cut_through::PASSED;
-use crate::passage::Passages;
 use crate::port::{Mode, Note, Port, Store, Waiting};
+use crate::transit::Transits;
 use crate::units::Time;
 
 impl Port {
@@ -10,8 +10,8 @@ impl Port {
     /// they pass one after the other. Only their own processing is needed then, and none of the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
-        self.remember_lone();
-        if !self.view.busy && self.pass_in_turn(now, store) {
+        self.move_single_to_ring();
+        if !self.view.busy && self.transit_in_order(now, store) {
             return;
         }
         let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
@@ -19,7 +19,7 @@ impl Port {
         store.note(at, self.number, handle, Note::Arrived);
         let packet = store.packet(handle);
         packet.ttl = packet.ttl.saturating_sub(self.hops);
-        if let Some(router) = self.gate.router.as_mut() {
+        if let Some(router) = self.control.router.as_mut() {
             router.on_arrival(at, packet, &self.view);
         }
         self.join(at, departs, bytes as u32);
@@ -30,22 +30,22 @@ impl Port {
     /// Processes consecutive packets that arrive and leave up to `now`, before the next arrival or timer; returns
     /// whether there were any.
     #[inline(always)]
-    fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
+    fn transit_in_order(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
-        let passed = match (&mut self.gate.router, store.slots()) {
+        let passed = match (&mut self.control.router, store.slots()) {
             (Some(router), Some(slots)) => {
                 let (queue, after) = self.ring.side_by_side();
-                let passages = Passages { queue, after, until, hops: self.hops, slots };
-                let passed = router.on_passages(passages, &self.view);
+                let transits = Transits { queue, after, until, hops: self.hops, slots };
+                let passed = router.on_transits(transits, &self.view);
                 self.ring.skip(passed.packets);
                 passed
             }
-            (router, _) => self.ring.pop_lonely(until, |&Waiting { arrives, departs, handle, .. }| {
+            (router, _) => self.ring.pop_transits(until, |&Waiting { arrives, departs, handle, .. }| {
                 store.note(arrives, self.number, handle, Note::Arrived);
                 let packet = store.packet(handle);
                 packet.ttl = packet.ttl.saturating_sub(self.hops);
                 if let Some(router) = router {
-                    router.on_passage(arrives, departs, packet, &self.view);
+                    router.on_transit(arrives, departs, packet, &self.view);
                 }
                 store.note(departs, self.number, handle, Note::Departed);
             }),
@@ -59,30 +59,30 @@ impl Port {
     }
 
     /// Catches up with everything that happened in the port up to `now`.
-    pub fn settle(&mut self, now: Time, store: &mut impl Store) {
+    pub fn catch_up(&mut self, now: Time, store: &mut impl Store) {
         if self.mode == Mode::Deferred {
-            self.catch_up(now);
+            self.apply_deferred(now);
         } else {
-            self.settle_due(now, store);
+            self.catch_up_due(now, store);
         }
     }
 
-    /// [`Port::settle`] where nothing was deferred.
+    /// [`Port::catch_up`] where nothing was deferred.
     #[inline(always)]
-    pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+    pub fn catch_up_due(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
-            self.settle_all(now, store);
+            self.catch_up_all(now, store);
         }
     }
 
-    /// [`Port::settle_due`] for the common case of at most one due departure, which needs no call.
+    /// [`Port::catch_up_due`] for the common case of at most one due departure, which needs no call.
     #[inline(always)]
-    pub(in crate::port) fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
+    pub(in crate::port) fn catch_up_before_arrival(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
             if self.leaves == self.due {
                 self.depart(store);
             }
-            self.settle_due(now, store);
+            self.catch_up_due(now, store);
         }
     }
 
@@ -93,13 +93,13 @@ impl Port {
     }
     /// Packets that leave before this time are not written into any more.
     #[inline(always)]
-    pub fn settled_before(&self) -> Time {
+    pub fn final_before(&self) -> Time {
         if self.mode == Mode::CutThrough { self.timer.min(self.unpassed) } else { self.due }
     }
 
     /// A separate function: inlined into the driver's loop it would displace values that the loop keeps in registers.
     #[inline(never)]
-    pub(in crate::port) fn settle_all(&mut self, now: Time, store: &mut impl Store) {
+    pub(in crate::port) fn catch_up_all(&mut self, now: Time, store: &mut impl Store) {
         loop {
             if self.leaves == self.due {
                 self.depart(store);
@@ -108,7 +108,7 @@ impl Port {
             } else if self.mode == Mode::CutThrough {
                 self.run_controller();
             } else {
-                self.settle_rarely(store);
+                self.catch_up_on_slow_path(store);
             }
             if self.due > now {
                 return;
@@ -118,14 +118,14 @@ impl Port {
 
     /// The due event is a timer, the departure of a class, or the use of a shared line.
     #[cold]
-    fn settle_rarely(&mut self, store: &mut impl Store) {
-        let departs = self.lanes.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
-        let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
+    fn catch_up_on_slow_path(&mut self, store: &mut impl Store) {
+        let departs = self.scheduler.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
+        let line = self.impairments.as_ref().map_or(Time::NEVER, |s| s.line_timer());
         let at = departs.min(self.timer).min(line);
         if at > self.due {
             self.rearm(); // the due time has moved, because the other end of the line was faster
         } else if departs == at {
-            self.depart_from_lane(store);
+            self.depart_from_class(store);
         } else if self.timer == at {
             self.run_timers(at);
         } else {
@@ -153,13 +153,13 @@ impl Port {
         self.unpassed = self.ring.next_departure();
         // The view contains all packets that wait when the last bit leaves, including the packet about to enter
         // service.
-        if let Some(router) = &mut self.gate.router {
+        if let Some(router) = &mut self.control.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc
-            && qdisc.minded
+        if let Some(qdisc) = &mut self.control.qdisc
+            && qdisc.wants_departures
         {
-            qdisc.law.on_departure(at, &self.view);
+            qdisc.discipline.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
         if done.lost {
@@ -168,18 +168,18 @@ impl Port {
     }
 
     fn run_timers(&mut self, at: Time) {
-        if let Some(capacity) = self.special.as_mut().and_then(|s| s.believe(at)) {
+        if let Some(capacity) = self.impairments.as_mut().and_then(|s| s.believe(at)) {
             self.view.capacity = capacity;
         }
-        match self.lanes.as_deref_mut() {
-            Some(lanes) => {
-                lanes.rebalance(at, self.view.capacity);
-                for i in 0..lanes.lanes.len() {
-                    let view = lanes.view(i, self.view.capacity);
-                    lanes.lanes[i].gate.run_timers(at, &view);
+        match self.scheduler.as_deref_mut() {
+            Some(scheduler) => {
+                scheduler.rebalance(at, self.view.capacity);
+                for i in 0..scheduler.classes.len() {
+                    let view = scheduler.view(i, self.view.capacity);
+                    scheduler.classes[i].control.run_timers(at, &view);
                 }
             }
-            None => self.gate.run_timers(at, &self.view),
+            None => self.control.run_timers(at, &self.view),
         }
         self.rearm();
     }
@@ -188,7 +188,7 @@ impl Port {
     #[inline(never)]
     fn run_controller(&mut self) {
         debug_assert_eq!(self.timer, self.due);
-        let Some(router) = &mut self.gate.router else { return };
+        let Some(router) = &mut self.control.router else { return };
         router.on_least_backlog(core::mem::replace(&mut self.least, u64::MAX));
         router.on_timer(self.timer, &self.view);
         let next = router.next_timer();

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
 use explicate_core::guard::{
-    Change, FEWEST, FullQueue, Law as InForce, LeastRtt, Limit, Seen, TIMES_ARRIVED, UNPROVEN,
+    ActiveController, Change, FEWEST, FullQueue, LeastRtt, Limit, Seen, TIMES_ARRIVED, UNPROVEN,
 };
 use explicate_core::params::Values;
 use explicate_core::presets::{DEFAULT_FALLBACK, DEFAULT_TCP};
@@ -46,7 +46,7 @@ const INITIAL: f64 = 10.0;
 
 /// By which laws windows move.
 #[derive(Clone)]
-pub struct Laws {
+pub struct ControllerConfig {
     /// The protocol of the core.
     pub protocol: &'static AnyProtocol,
     /// Its parameters.
@@ -57,10 +57,10 @@ pub struct Laws {
     pub guard: bool,
 }
 
-impl Laws {
+impl ControllerConfig {
     /// This protocol with losses that do not move its window, if it has parameters for that, and with a guard.
-    pub fn new(protocol: &'static AnyProtocol, air_loss: f64) -> Laws {
-        Laws { protocol, values: unmoved_by_losses(protocol), air_loss, guard: true }
+    pub fn new(protocol: &'static AnyProtocol, air_loss: f64) -> ControllerConfig {
+        ControllerConfig { protocol, values: unmoved_by_losses(protocol), air_loss, guard: true }
     }
     /// Whether a connection can follow this protocol: one of TCP, or an explicit one with neither a pace nor timers nor agents, whose
     /// receiver returns the sum of the feedback, or a code and a flag.
@@ -78,7 +78,7 @@ impl Laws {
 }
 
 /// A sender that a connection follows.
-pub struct Law {
+pub struct WindowController {
     sender: Box<AnySender>,
     /// The sender's packets carry requests.
     explicit: bool,
@@ -146,18 +146,18 @@ fn sender(protocol: &AnyProtocol, values: &Values, packet: f64, rate: Rate) -> B
     protocol.sender(&SenderInit { values, packet, initial_window: INITIAL, interface: rate })
 }
 
-impl Law {
+impl WindowController {
     /// A sender by these laws over a line of this rate.
-    pub fn new(laws: &Laws, packet: u16, rate: Rate, clock: Clock) -> Law {
-        let (packet, protocol) = (packet as f64, laws.protocol);
+    pub fn new(config: &ControllerConfig, packet: u16, rate: Rate, clock: Clock) -> WindowController {
+        let (packet, protocol) = (packet as f64, config.protocol);
         let tcp = registry::protocol(DEFAULT_TCP).unwrap_or(protocol);
-        Law {
-            sender: sender(protocol, &laws.values, packet, rate),
+        WindowController {
+            sender: sender(protocol, &config.values, packet, rate),
             explicit: protocol.explicit(),
             headed: protocol.congestion_header(),
             tcp: sender(tcp, &Values::default(), packet, rate),
-            limit: Limit::new(laws.air_loss),
-            guard: laws.guard,
+            limit: Limit::new(config.air_loss),
+            guard: config.guard,
             answers: None,
             most: UNPROVEN,
             unanswered: 0,
@@ -234,11 +234,11 @@ impl Law {
         self.sender.probe(put);
     }
     /// The law that moves the window now.
-    pub fn in_force(&self) -> InForce {
+    pub fn in_force(&self) -> ActiveController {
         match (self.is_unanswered(), self.is_limited()) {
-            (true, _) => InForce::Fallback,
-            (false, true) => InForce::Limited,
-            (false, false) => InForce::Own,
+            (true, _) => ActiveController::Fallback,
+            (false, true) => ActiveController::Limited,
+            (false, false) => ActiveController::Own,
         }
     }
 
@@ -411,49 +411,49 @@ impl Law {
     }
 }
 
-/// A [`Law`] that the connection and its datagrams share.
+/// A [`WindowController`] that the connection and its datagrams share.
 #[derive(Clone)]
-pub struct SharedLaw(pub Arc<Mutex<Law>>);
+pub struct SharedController(pub Arc<Mutex<WindowController>>);
 
-impl SharedLaw {
+impl SharedController {
     /// The law.
-    pub fn lock(&self) -> std::sync::MutexGuard<'_, Law> {
+    pub fn lock(&self) -> std::sync::MutexGuard<'_, WindowController> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ControllerFactory for SharedLaw {
+impl ControllerFactory for SharedController {
     fn build(self: Arc<Self>, _: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(OfConnection { law: self.as_ref().clone(), mtu })
+        Box::new(ConnectionController { controller: self.as_ref().clone(), mtu })
     }
 }
 
 /// The law as quinn asks it.
-struct OfConnection {
-    law: SharedLaw,
+struct ConnectionController {
+    controller: SharedController,
     mtu: u16,
 }
 
-impl Controller for OfConnection {
+impl Controller for ConnectionController {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
         // Not the lesser of both: before its first sample the estimate is a guess of 333 ms, which no path need reach again.
         let time = |duration: Duration| Time(duration.as_nanos() as u64);
-        self.law.lock().on_ack(bytes, time(rtt.get()), time(now.saturating_duration_since(sent)));
+        self.controller.lock().on_ack(bytes, time(rtt.get()), time(now.saturating_duration_since(sent)));
     }
     fn on_end_acks(&mut self, _: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
-        self.law.lock().on_end_acks(in_flight, app_limited);
+        self.controller.lock().on_end_acks(in_flight, app_limited);
     }
     fn on_congestion_event(&mut self, _: Instant, _: Instant, persistent: bool, lost_bytes: u64) {
-        self.law.lock().on_loss(lost_bytes, persistent);
+        self.controller.lock().on_loss(lost_bytes, persistent);
     }
     fn on_mtu_update(&mut self, mtu: u16) {
         self.mtu = mtu;
     }
     fn window(&self) -> u64 {
-        (self.law.lock().allowed() * self.mtu as f64) as u64
+        (self.controller.lock().allowed() * self.mtu as f64) as u64
     }
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(OfConnection { law: self.law.clone(), mtu: self.mtu })
+        Box::new(ConnectionController { controller: self.controller.clone(), mtu: self.mtu })
     }
     fn initial_window(&self) -> u64 {
         (INITIAL * self.mtu as f64) as u64
@@ -470,62 +470,62 @@ mod tests {
 
     use super::*;
 
-    fn law(name: &str) -> Law {
-        let laws = Laws::new(registry::protocol(name).unwrap(), AIR_LOSS);
-        Law::new(&laws, 1500, Rate::mbps(20), Clock::start())
+    fn controller(name: &str) -> WindowController {
+        let config = ControllerConfig::new(registry::protocol(name).unwrap(), AIR_LOSS);
+        WindowController::new(&config, 1500, Rate::mbps(20), Clock::start())
     }
 
     #[test]
     fn feedback_of_the_peer_moves_the_window_once_and_losses_do_not() {
-        let mut law = law("xcp");
-        law.on_ack(1500, Time::millis(600), Time::millis(600));
-        law.on_end_acks(0, false);
-        assert_eq!(law.window(), 10.0);
+        let mut controller = controller("xcp");
+        controller.on_ack(1500, Time::millis(600), Time::millis(600));
+        controller.on_end_acks(0, false);
+        assert_eq!(controller.window(), 10.0);
         // 25 kB/s for 0.6 s are ten packets.
         for _ in 0..2 {
-            law.returned(25_000);
-            law.on_end_acks(0, false);
-            assert_eq!(law.window(), 20.0, "the same sum again says nothing new");
+            controller.returned(25_000);
+            controller.on_end_acks(0, false);
+            assert_eq!(controller.window(), 20.0, "the same sum again says nothing new");
         }
-        law.on_loss(1500, false);
-        law.on_loss(1500, true);
-        assert_eq!(law.window(), 20.0);
-        law.returned(0u32.wrapping_sub(1000));
-        law.on_end_acks(0, false);
-        assert!((law.window() - 9.6).abs() < 1e-9, "26 kB/s less: {}", law.window());
+        controller.on_loss(1500, false);
+        controller.on_loss(1500, true);
+        assert_eq!(controller.window(), 20.0);
+        controller.returned(0u32.wrapping_sub(1000));
+        controller.on_end_acks(0, false);
+        assert!((controller.window() - 9.6).abs() < 1e-9, "26 kB/s less: {}", controller.window());
     }
 
     #[test]
     fn a_start_takes_what_the_port_has_to_spare() {
-        let mut law = law("xcp");
-        law.header(2.5e6);
-        assert_eq!(law.window(), 10.0, "the round trip is unknown");
-        law.on_ack(1500, Time::millis(600), Time::millis(600));
-        let header = law.header(2.5e6);
-        assert!((law.window() - 1000.0).abs() < 1e-6, "2.5 MB/s for 0.6 s: {}", law.window());
+        let mut controller = controller("xcp");
+        controller.header(2.5e6);
+        assert_eq!(controller.window(), 10.0, "the round trip is unknown");
+        controller.on_ack(1500, Time::millis(600), Time::millis(600));
+        let header = controller.header(2.5e6);
+        assert!((controller.window() - 1000.0).abs() < 1e-6, "2.5 MB/s for 0.6 s: {}", controller.window());
         assert!(header.congestion.is_standard() && header.congestion.rtt() > 0);
-        law.header(5e6);
-        assert!(law.window() < 1001.0, "it is not idle now");
+        controller.header(5e6);
+        assert!(controller.window() < 1001.0, "it is not idle now");
     }
 
     /// Round trips of 100 packets, of which so many are lost, with this round-trip time and wait in the own port's queue, ms.
-    fn rounds(law: &mut Law, count: usize, lost: u64, rtt: u64, wait: u64) {
+    fn rounds(controller: &mut WindowController, count: usize, lost: u64, rtt: u64, wait: u64) {
         for _ in 0..count {
-            law.waits(Time::millis(wait));
-            law.on_ack(1500 * (100 - lost), Time(1), Time::millis(rtt));
-            law.on_loss(1500 * lost, false);
-            law.on_end_acks(0, false);
+            controller.waits(Time::millis(wait));
+            controller.on_ack(1500 * (100 - lost), Time(1), Time::millis(rtt));
+            controller.on_loss(1500 * lost, false);
+            controller.on_end_acks(0, false);
         }
     }
 
     #[test]
     fn the_rule_of_the_guard_makes_tcp_the_limit() {
         let limited = |cases: &[(usize, u64, u64, u64)]| {
-            let mut law = law("xcp");
-            law.sender.resume(law.clock.now(), 1000.0, Time::millis(100));
-            cases.iter().for_each(|&(count, lost, rtt, wait)| rounds(&mut law, count, lost, rtt, wait));
-            assert_eq!(law.is_limited(), law.window() < 500.0, "{cases:?}: {}", law.window());
-            law.is_limited()
+            let mut controller = controller("xcp");
+            controller.sender.resume(controller.clock.now(), 1000.0, Time::millis(100));
+            cases.iter().for_each(|&(count, lost, rtt, wait)| rounds(&mut controller, count, lost, rtt, wait));
+            assert_eq!(controller.is_limited(), controller.window() < 500.0, "{cases:?}: {}", controller.window());
+            controller.is_limited()
         };
         assert!(limited(&[(3, 30, 100, 0)]) && !limited(&[(2, 30, 100, 0)]), "a fifth, three times");
         assert!(limited(&[(4, 10, 100, 0)]) && !limited(&[(3, 10, 100, 0)]), "8 beyond the air each time");
@@ -539,12 +539,12 @@ mod tests {
     fn codes_and_flags_move_the_window() {
         use explicate_core::wire::{Ecn, flag};
         let after = |name: &str, word: u32| {
-            let mut law = law(name);
-            law.on_ack(1500 * 40, Time::millis(100), Time::millis(100));
-            law.sender.resume(law.clock.now(), 100.0, Time::millis(100));
-            law.returned(word);
-            law.on_end_acks(1500 * 100, false);
-            law.window()
+            let mut controller = controller(name);
+            controller.on_ack(1500 * 40, Time::millis(100), Time::millis(100));
+            controller.sender.resume(controller.clock.now(), 100.0, Time::millis(100));
+            controller.returned(word);
+            controller.on_end_acks(1500 * 100, false);
+            controller.window()
         };
         let [low, high, over] = [Ecn::Capable1, Ecn::Capable0, Ecn::Marked].map(|code| after("vcp", code as u32));
         assert!((101.0..102.0).contains(&low) && (100.0..101.0).contains(&high), "{low} {high}");
@@ -557,16 +557,17 @@ mod tests {
     #[test]
     fn wide_routers_grant_no_more_than_eight_times_what_arrives() {
         let granted = |guard: bool, port: bool, arrived: u64| {
-            let laws = Laws { guard, ..Laws::new(registry::protocol("xcp").unwrap(), AIR_LOSS) };
-            let mut law = Law::new(&laws, 1500, Rate::mbps(100_000), Clock::start());
+            let config =
+                ControllerConfig { guard, ..ControllerConfig::new(registry::protocol("xcp").unwrap(), AIR_LOSS) };
+            let mut controller = WindowController::new(&config, 1500, Rate::mbps(100_000), Clock::start());
             if !port {
-                law.expect_no_port();
+                controller.expect_no_port();
             }
-            law.answered(1);
-            law.on_ack(1500 * arrived, Time::secs(1), Time::secs(1));
-            law.returned(10_000_000);
-            law.on_end_acks(0, false);
-            law.allowed()
+            controller.answered(1);
+            controller.on_ack(1500 * arrived, Time::secs(1), Time::secs(1));
+            controller.returned(10_000_000);
+            controller.on_end_acks(0, false);
+            controller.allowed()
         };
         assert_eq!(granted(true, false, 10), 1024.0);
         assert_eq!(granted(true, false, 200), 1600.0);
@@ -577,52 +578,54 @@ mod tests {
 
     #[test]
     fn datagrams_leave_in_batches_where_no_router_answers() {
-        let mut law = law("xcp");
-        law.expect_no_port();
+        let mut controller = controller("xcp");
+        controller.expect_no_port();
         let mut acknowledged = |packets: u64, answered: u32| {
-            law.answered(answered);
-            law.on_ack(1500 * packets, Time(1), Time(1));
-            law.on_end_acks(0, false);
-            law.sends_singly()
+            controller.answered(answered);
+            controller.on_ack(1500 * packets, Time(1), Time(1));
+            controller.on_end_acks(0, false);
+            controller.sends_singly()
         };
         assert_eq!(
             [(99, 0), (1, 0), (1, 1), (99, 1)].map(|(packets, count)| acknowledged(packets, count)),
             [true, false, true, true]
         );
-        let mut tcp = self::law(DEFAULT_TCP);
+        let mut tcp = self::controller(DEFAULT_TCP);
         tcp.expect_no_port();
         assert!(!tcp.sends_singly());
     }
 
     #[test]
     fn without_a_guard_neither_silence_nor_losses_make_tcp_the_law() {
-        let laws = Laws { guard: false, ..Laws::new(registry::protocol("xcp").unwrap(), AIR_LOSS) };
-        let mut law = Law::new(&laws, 1500, Rate::mbps(20), Clock::start());
-        law.expect_no_port();
-        law.sender.resume(law.clock.now(), 1000.0, Time::millis(100));
-        rounds(&mut law, 10, 40, 300, 0);
-        assert_eq!((law.window(), law.in_force()), (1000.0, InForce::Own));
+        let config =
+            ControllerConfig { guard: false, ..ControllerConfig::new(registry::protocol("xcp").unwrap(), AIR_LOSS) };
+        let mut controller = WindowController::new(&config, 1500, Rate::mbps(20), Clock::start());
+        controller.expect_no_port();
+        controller.sender.resume(controller.clock.now(), 1000.0, Time::millis(100));
+        rounds(&mut controller, 10, 40, 300, 0);
+        assert_eq!((controller.window(), controller.in_force()), (1000.0, ActiveController::Own));
     }
 
     /// TCP's law has no routers that answer: quinn's losses move its window.
     #[test]
     fn tcp_is_no_limit_to_itself() {
-        let mut law = law(DEFAULT_TCP);
-        rounds(&mut law, 10, 40, 100, 0);
-        assert!(!law.is_limited() && law.window() < INITIAL * 100.0);
+        let mut controller = controller(DEFAULT_TCP);
+        rounds(&mut controller, 10, 40, 100, 0);
+        assert!(!controller.is_limited() && controller.window() < INITIAL * 100.0);
     }
 
     #[test]
     fn the_registry_says_which_protocols_a_connection_follows() {
-        let names: Vec<&str> = registry::protocols().filter(|p| Laws::can_follow(*p)).map(|p| p.name()).collect();
+        let names: Vec<&str> =
+            registry::protocols().filter(|p| ControllerConfig::can_follow(*p)).map(|p| p.name()).collect();
         for name in [DEFAULT_TCP, DEFAULT_FALLBACK, DEFAULT_EXPLICIT, "vcp", "xtcp"] {
             assert!(names.contains(&registry::resolve(name).unwrap().protocol.name()), "{name} of {names:?}");
         }
         assert!(names.len() < registry::protocols().count() / 2, "{names:?}");
         for name in names {
-            let mut law = law(name);
-            rounds(&mut law, 3, 0, 100, 0);
-            assert!(law.window() >= LEAST && law.allowed().is_finite(), "{name}");
+            let mut controller = controller(name);
+            rounds(&mut controller, 3, 0, 100, 0);
+            assert!(controller.window() >= LEAST && controller.allowed().is_finite(), "{name}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{AnyRouter, PortView, Probe};
-use crate::qdisc::common::Room;
+use crate::qdisc::common::QueueLimit;
 use crate::qdisc::{Discipline, Qdisc};
 use crate::units::Time;
 
@@ -18,7 +18,7 @@ pub struct Class {
 
 /// A discipline and a controller, called for arriving and departing packets.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct QueueControl {
     /// Admission; `None` admits everything.
     pub(super) qdisc: Option<Box<Admission>>,
     pub(super) router: Option<Box<AnyRouter>>,
@@ -26,37 +26,43 @@ pub(super) struct Gate {
 
 /// A discipline, and its limit if it is only a limit. Boxed, because most ports have none.
 pub(super) struct Admission {
-    pub(super) law: Box<dyn Qdisc>,
-    pub(super) room: Option<Room>,
+    pub(super) discipline: Box<dyn Qdisc>,
+    pub(super) queue_limit: Option<QueueLimit>,
     /// Departures are reported to it.
-    pub(super) minded: bool,
+    pub(super) wants_departures: bool,
 }
 
-impl Gate {
-    pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<AnyRouter>>) -> Gate {
-        Gate {
-            qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), minded: law.room().is_none(), law })),
+impl QueueControl {
+    pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<AnyRouter>>) -> QueueControl {
+        QueueControl {
+            qdisc: qdisc.map(|discipline| {
+                Box::new(Admission {
+                    queue_limit: discipline.queue_limit(),
+                    wants_departures: discipline.queue_limit().is_none(),
+                    discipline,
+                })
+            }),
             router,
         }
     }
     /// Whether the discipline is more than a limit, so that it is called for every packet.
     pub(super) fn decides(&self) -> bool {
-        self.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none())
+        self.qdisc.as_ref().is_some_and(|qdisc| qdisc.queue_limit.is_none())
     }
     /// The class from which it was made.
     pub(super) fn into_class(self) -> Class {
-        Class { qdisc: self.qdisc.map(|q| Discipline::Arrival(q.law)), router: self.router }
+        Class { qdisc: self.qdisc.map(|q| Discipline::Arrival(q.discipline)), router: self.router }
     }
     pub(super) fn next_timer(&self) -> Time {
         let router = self.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
-        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.law.next_timer()))
+        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.discipline.next_timer()))
     }
     pub(super) fn run_timers(&mut self, at: Time, view: &PortView) {
         if let Some(r) = self.router.as_mut().filter(|r| r.next_timer() <= at) {
             r.on_timer(at, view);
         }
-        if let Some(q) = self.qdisc.as_mut().filter(|q| q.law.next_timer() <= at) {
-            q.law.on_timer(at, view);
+        if let Some(q) = self.qdisc.as_mut().filter(|q| q.discipline.next_timer() <= at) {
+            q.discipline.on_timer(at, view);
         }
     }
     pub(super) fn probe(&self, put: Probe<'_>) {
@@ -64,7 +70,7 @@ impl Gate {
             router.probe(put);
         }
         if let Some(qdisc) = &self.qdisc {
-            qdisc.law.probe(put);
+            qdisc.discipline.probe(put);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Ports on a wireless medium: a packet is sent when the medium is won, so no departure is computed ahead.
 //!
 //! A radio has one queue for all its neighbours. That queue is a port of its own, the *interface*, with disciplines
-//! and controllers as any port: [`Port::pulled`]. It has no line; the medium takes one packet after another. The
-//! controller writes when the medium takes the packet, because the transmission may begin at once.
+//! and controllers as any port: [`Port::make_interface`]. It has no line; the medium takes one packet after another.
+//! The controller writes when the medium takes the packet, because the transmission may begin at once.
 //!
-//! The link to each neighbour also has a port ([`Port::share`]), in which no packet waits. It counts the packets of
-//! this link, and holds the channels before the queue and on this link.
+//! The link to each neighbour also has a port ([`Port::make_interface_link`]), in which no packet waits. It counts the
+//! packets of this link, and holds the channels before the queue and on this link.
 
 use alloc::vec;
 
@@ -16,19 +16,19 @@ use crate::wire::Packet;
 
 impl Port {
     /// Makes this port an interface: a medium takes its packets.
-    pub fn pulled(&mut self) {
-        if self.lanes.as_deref().is_none() {
-            let class = core::mem::take(&mut self.gate).into_class();
+    pub fn make_interface(&mut self) {
+        if self.scheduler.as_deref().is_none() {
+            let class = core::mem::take(&mut self.control).into_class();
             self.schedule(vec![(class, 1.0)], |_| 0);
         }
-        if let Some(lanes) = self.lanes.as_deref_mut() {
-            lanes.pulled = true;
+        if let Some(scheduler) = self.scheduler.as_deref_mut() {
+            scheduler.feeds_medium = true;
         }
     }
 
     /// Makes this port a link of an interface: [`Port::handle_packet`] returns [`super::Arrival::Queued`] for packets
     /// that the interface queues.
-    pub fn share(&mut self) {
+    pub fn make_interface_link(&mut self) {
         debug_assert!(!self.writes(), "the queue is the interface's");
         self.mode = Mode::OnMedium;
     }
@@ -40,16 +40,16 @@ impl Port {
         self.rearm();
     }
 
-    /// The packet that a medium takes from this interface: it stays first until [`Port::pull_next`].
+    /// The packet that a medium takes from this interface: it stays first until [`Port::advance_head`].
     pub fn head(&self) -> Option<u32> {
-        self.lanes.as_deref()?.serving.map(|s| s.handle)
+        self.scheduler.as_deref()?.serving.map(|s| s.handle)
     }
 
     /// The medium has finished with the first packet: the next one is written into and becomes the first.
-    pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
-        self.settle(now, store);
-        if let Some(lanes) = self.lanes.as_deref_mut() {
-            lanes.finish(now);
+    pub fn advance_head(&mut self, now: Time, store: &mut impl Store) {
+        self.catch_up(now, store);
+        if let Some(scheduler) = self.scheduler.as_deref_mut() {
+            scheduler.finish(now);
         }
         self.busy_until = now.0;
         self.serve_next(now, false, store);
@@ -66,7 +66,7 @@ impl Port {
 
     /// Whether this link's channels lose an attempt to transmit a packet of `wire_bytes`.
     pub fn attempt_is_lost(&mut self, now: Time, packet: &Packet, wire_bytes: u32) -> bool {
-        let stages = self.special.as_mut().map(|s| &mut s.on_air);
+        let stages = self.impairments.as_mut().map(|s| &mut s.on_air);
         stages.is_some_and(|stages| stages.iter_mut().any(|c| c.loses(now, packet, wire_bytes)))
     }
 
@@ -77,7 +77,7 @@ impl Port {
         self.stats.departed(now, bytes);
         store.note(now, self.number, handle, Note::Departed);
         self.send(now, handle, store);
-        self.lanes.as_deref().is_none()
+        self.scheduler.as_deref().is_none()
     }
 
     /// The medium gave up on a packet.

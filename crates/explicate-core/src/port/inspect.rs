@@ -8,7 +8,7 @@ impl Port {
     /// Address and length in memory of the controller, for a driver that prefetches it.
     #[inline]
     pub fn kept_apart(&self) -> Option<(*const u8, usize)> {
-        self.gate.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
+        self.control.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
     }
 
     /// The measured span begins. Catch up first.
@@ -23,7 +23,7 @@ impl Port {
     }
     /// Whether a discipline limits the queue.
     pub fn has_qdisc(&self) -> bool {
-        self.gate.qdisc.is_some() || self.lanes.as_deref().is_some_and(|l| l.limited())
+        self.control.qdisc.is_some() || self.scheduler.as_deref().is_some_and(|l| l.limited())
     }
     /// Bytes that the line offers in `(from, to]`.
     pub fn offered(&self, from: Time, to: Time) -> f64 {
@@ -34,7 +34,7 @@ impl Port {
         if self.is_reference() {
             return self.reference().map_or(0, |reference| reference.len());
         }
-        self.ring.len() as usize + self.lanes.as_deref().map_or(0, |l| l.len())
+        self.ring.len() as usize + self.scheduler.as_deref().map_or(0, |l| l.len())
     }
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
@@ -44,36 +44,36 @@ impl Port {
     pub fn arrived_bytes(&self) -> f64 {
         let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
         let inside = inside + self.reference().map_or(0, |reference| reference.bytes());
-        let waiting = self.lanes.as_deref().map_or(0, |lanes| lanes.waiting.bytes);
-        let gone = self.stats.total().overflow + self.stats.total().early;
-        let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
-        (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
+        let waiting = self.scheduler.as_deref().map_or(0, |scheduler| scheduler.waiting.bytes);
+        let dropped = self.stats.total().overflow + self.stats.total().early;
+        let sent = self.stats.arrived.saturating_sub(dropped + self.len() as u64).max(1);
+        (self.stats.bytes + inside + waiting) as f64 + dropped as f64 * (self.stats.bytes as f64 / sent as f64)
     }
     /// Packets that the channel will lose and that have not departed.
-    pub fn doomed(&self) -> usize {
+    pub fn losses_ahead(&self) -> usize {
         self.ring.iter().filter(|w| w.lost).count()
     }
     /// Bytes and packets that wait, without the packet in service. Catch up first.
     pub fn backlog(&self) -> (u64, u32) {
-        match self.lanes.as_deref() {
-            Some(lanes) => (lanes.waiting.bytes, lanes.waiting.packets),
+        match self.scheduler.as_deref() {
+            Some(scheduler) => (scheduler.waiting.bytes, scheduler.waiting.packets),
             None => (self.view.backlog_bytes, self.view.backlog_packets),
         }
     }
 
     /// Number of classes with queues of their own.
     pub fn classes(&self) -> usize {
-        self.lanes.as_deref().map_or(1, |l| l.lanes.len())
+        self.scheduler.as_deref().map_or(1, |l| l.classes.len())
     }
     /// Reports the variables of one of several classes: its queue, its controller's and its discipline's. Catch up
     /// first.
     pub fn probe_class(&self, class: usize, put: Probe<'_>) {
-        let Some(lanes) = self.lanes.as_deref() else { return };
-        let view = lanes.view(class, self.view.capacity);
+        let Some(scheduler) = self.scheduler.as_deref() else { return };
+        let view = scheduler.view(class, self.view.capacity);
         put("queue_packets", view.backlog_packets as f64);
         put("queue_bytes", view.backlog_bytes as f64);
         put("share", view.capacity / self.view.capacity);
-        lanes.probe(class, put);
+        scheduler.probe(class, put);
     }
     /// Reports the port's variables: its queue, and with a single class its controller's and its discipline's. Catch
     /// up first.
@@ -81,9 +81,9 @@ impl Port {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
-        self.gate.probe(put);
-        if let Some(lanes) = self.lanes.as_deref().filter(|l| l.lanes.len() == 1) {
-            lanes.probe(0, put);
+        self.control.probe(put);
+        if let Some(scheduler) = self.scheduler.as_deref().filter(|l| l.classes.len() == 1) {
+            scheduler.probe(0, put);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The sending endpoint of a flow: a congestion controller over a recovery. The receiving endpoint is
-//! [`crate::sink::Sink`].
+//! [`crate::endpoint::ReceiverEndpoint`].
 //!
 //! Both have four methods: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. After each input a
 //! driver calls `poll_transmit` until it returns nothing, and then `poll_timeout`.
@@ -15,9 +15,9 @@ use self::stats::{Counts, Rare};
 use crate::agent::Address;
 use crate::api::object::Interest;
 use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
-use crate::guard::{Guard, Law};
+use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
-use crate::recovery::outstanding::{Outstanding, Windows};
+use crate::recovery::handle::{RecoveryHandle, Windows};
 use crate::recovery::{AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
@@ -33,7 +33,7 @@ mod stats;
 mod tests;
 
 pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
-pub use stats::FlowStats;
+pub use stats::SenderStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
 pub fn header_bytes(congestion: bool) -> u16 {
@@ -83,14 +83,14 @@ enum State {
 }
 
 /// The sending end of a flow.
-pub struct Flow {
+pub struct SenderEndpoint {
     id: u32,
     state: State,
     sender: Box<AnySender>,
     interest: Interest,
     /// The sender's allowance after the last event.
     allowance: Allowance,
-    outstanding: Outstanding,
+    recovery: RecoveryHandle,
     fallback: &'static AnyProtocol,
     /// The congestion header of data packets, as far as it is known before they leave.
     congestion: Congestion,
@@ -129,9 +129,9 @@ pub struct Flow {
     rare: Option<Box<Rare>>,
 }
 
-impl Flow {
+impl SenderEndpoint {
     /// A flow whose application has not written yet.
-    pub fn new(init: &FlowInit<'_>) -> Flow {
+    pub fn new(init: &FlowInit<'_>) -> SenderEndpoint {
         let params = Params::of(init.values);
         let header = init.protocol.congestion_header();
         let overhead = data_header_bytes(init.protocol);
@@ -150,13 +150,13 @@ impl Flow {
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let recovery = init.recovery.build(init.values);
-        Flow {
+        SenderEndpoint {
             id: init.id,
             state: State::Idle,
             interest: sender.interest(),
             allowance: sender.allowance(),
             sender,
-            outstanding: Outstanding::new(recovery),
+            recovery: RecoveryHandle::new(recovery),
             fallback: init.fallback,
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
@@ -194,7 +194,7 @@ impl Flow {
     /// Address and length in memory of its controller and its recovery, for a driver that prefetches them.
     #[inline]
     pub fn kept_apart(&self) -> [(*const u8, usize); 2] {
-        [(core::ptr::from_ref(&*self.sender).cast(), size_of_val(&*self.sender)), self.outstanding.kept_apart()]
+        [(core::ptr::from_ref(&*self.sender).cast(), size_of_val(&*self.sender)), self.recovery.kept_apart()]
     }
     /// The number of the flow.
     pub fn id(&self) -> u32 {
@@ -202,7 +202,7 @@ impl Flow {
     }
     /// Number of acknowledged segments, all from the first.
     pub fn acked(&self) -> u32 {
-        self.outstanding.at().acked
+        self.recovery.at().acked
     }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
@@ -223,27 +223,27 @@ impl Flow {
     }
     /// The application withdraws data that have not been sent (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.outstanding.at().highest;
+        self.supply = self.recovery.at().highest;
     }
     /// [`Event::Drained`] while all written data are acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.outstanding.at().acked == self.supply;
+        let drained = self.state == State::Established && self.recovery.at().acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Timeouts since the last new acknowledgement.
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
-            State::Established => self.outstanding.backoffs(),
+            State::Established => self.recovery.backoffs(),
             _ => self.counts.timeouts,
         }
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.outstanding.at().srtt
+        self.recovery.at().srtt
     }
     /// Which controller sets its window.
-    pub fn law(&self) -> Law {
-        self.sender.law()
+    pub fn active_controller(&self) -> ActiveController {
+        self.sender.active_controller()
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
@@ -252,7 +252,7 @@ impl Flow {
     /// Reports the variables of controller and recovery.
     pub fn probe(&mut self, put: Probe<'_>) {
         self.sender.probe(put);
-        self.outstanding.probe(put);
+        self.recovery.probe(put);
     }
 
     /// A packet for this end arrived; anything but a valid acknowledgement is ignored. `sack` is read only if the header states
@@ -272,17 +272,17 @@ impl Flow {
         }
         let exact = stamp_age(now, header.timestamp());
         let rtt = in_ticks(self.tick, now, exact);
-        let out = self.outstanding.acknowledge(now, header, sack, rtt);
+        let out = self.recovery.acknowledge(now, header, sack, rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
         self.counts.rtt_sum += exact.0;
         self.counts.rtt_count += 1;
-        let state = self.outstanding.at();
+        let state = self.recovery.at();
         let (rtt, srtt) = match &mut self.rare {
             None => (rtt, state.srtt),
-            Some(rare) => rare.told(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
+            Some(rare) => rare.controller_rtt(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
         };
         // The acknowledgement that ends a repair belongs to it: it covers a whole window, and does not let the window
         // grow (RFC 5681 section 3.2, step 6).
@@ -337,9 +337,9 @@ impl Flow {
 
     /// The smoothed round-trip time for the controller.
     #[inline]
-    fn told_srtt(&self) -> Time {
+    fn controller_srtt(&self) -> Time {
         let own = self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref());
-        own.map_or(self.outstanding.at().srtt, |own| own.srtt)
+        own.map_or(self.recovery.at().srtt, |own| own.srtt)
     }
     /// When a timer due at `due` expires: at the next tick of the host's clock. Pacing does not use that clock.
     pub fn expires(&self, due: Time) -> Time {
@@ -347,10 +347,10 @@ impl Flow {
         if self.tick == 0 || paced { due } else { due.next_multiple_of(Time(self.tick as u64)) }
     }
 
-    /// When this endpoint next needs [`Flow::handle_timeout`].
+    /// When this endpoint next needs [`SenderEndpoint::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        let mut due = self.outstanding.at().timer;
+        let mut due = self.recovery.at().timer;
         if self.interest.timer {
             due = due.min(self.sender.next_timer());
         }
@@ -366,10 +366,10 @@ impl Flow {
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
-        let srtt = self.told_srtt();
-        if let Some((in_flight, repeated)) = self.outstanding.handle_timeout(now) {
+        let srtt = self.controller_srtt();
+        if let Some((in_flight, repeated)) = self.recovery.handle_timeout(now) {
             self.counts.timeouts = self.counts.timeouts.saturating_add(1);
-            let state = self.outstanding.at();
+            let state = self.recovery.at();
             self.mark_recover = state.highest;
             self.repairing = state.recovering;
             let kind = LossKind::Timeout;
@@ -388,8 +388,8 @@ impl Flow {
         self.poll_next(now).is_some_and(|next| self.transmit(now, next, out))
     }
 
-    /// The first half of [`Flow::poll_transmit`], which needs no packet: the next segment that the window and pacing
-    /// allow.
+    /// The first half of [`SenderEndpoint::poll_transmit`], which needs no packet: the next segment that the window and
+    /// pacing allow.
     #[inline]
     pub fn poll_next(&mut self, now: Time) -> Option<Next> {
         if self.state != State::Established {
@@ -398,12 +398,12 @@ impl Flow {
         if self.wait_until > Time::ZERO {
             if self.wait_until > now {
                 // Pacing at a rate that follows the window may prevent the window from ever being full.
-                self.window_limited |= self.outstanding.at().next < self.supply;
+                self.window_limited |= self.recovery.at().next < self.supply;
                 return None;
             }
             self.wait_until = Time::ZERO;
         }
-        let next = self.outstanding.next(self.windows());
+        let next = self.recovery.next(self.windows());
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -411,19 +411,19 @@ impl Flow {
         Some(next)
     }
 
-    /// Whether the window is known to be full, so that [`Flow::poll_next`] would return nothing. False for flows that
-    /// pace.
+    /// Whether the window is known to be full, so that [`SenderEndpoint::poll_next`] would return nothing. False for
+    /// flows that pace.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        if !self.outstanding.is_full() || self.wait_until > Time::ZERO {
+        if !self.recovery.is_full() || self.wait_until > Time::ZERO {
             return false;
         }
         self.window_limited = true;
         true
     }
 
-    /// The second half: writes the segment that [`Flow::poll_next`] returned into `out`; false if the application has
-    /// no data.
+    /// The second half: writes the segment that [`SenderEndpoint::poll_next`] returned into `out`; false if the
+    /// application has no data.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         if self.state == State::Established {
@@ -447,11 +447,11 @@ impl Flow {
 
     #[inline(always)]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
-        let state = self.outstanding.at();
+        let state = self.recovery.at();
         let (in_flight, highest) = (state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
-            let Some(spare) = self.outstanding.spare() else {
+            let Some(spare) = self.recovery.spare() else {
                 self.window_limited = false;
                 return false;
             };
@@ -477,7 +477,7 @@ impl Flow {
             self.sender.on_send(out, &Sent { now, in_flight, backlogged });
         }
         let sent = (segment, self.counts.sent.wrapping_sub(1) as u32);
-        self.outstanding.sent(now, sent, self.windows());
+        self.recovery.sent(now, sent, self.windows());
         self.pace(now, out.ip_len);
         true
     }
@@ -493,7 +493,7 @@ impl Flow {
     fn pace(&mut self, now: Time, ip_len: u16) {
         let gap = match self.allowance.pacing {
             Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
-            None if self.paced => self.told_srtt().as_secs_f64() / self.allowance.cwnd,
+            None if self.paced => self.controller_srtt().as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
         self.wait_until = now + Time::from_secs_f64(gap);

@@ -1,19 +1,19 @@
 //! Acknowledgements that are computed before their packets arrive, for drivers that compute both at once.
 
-use super::{Returns, Sink};
+use super::{ReceiverEndpoint, Returns};
 use crate::protocols::rate_header;
 use crate::wire::{Packet, SackRanges, flag};
 
-impl Sink {
+impl ReceiverEndpoint {
     /// Whether acknowledgements may be computed ahead: each is sent at once and returns only fields of its packet.
-    pub fn foretells(&self) -> bool {
+    pub fn can_predict_acks(&self) -> bool {
         self.returns != Returns::Own
     }
     /// The length of the acknowledgement that a data packet in flight will cause, if all packets before it have been
     /// taken and it is the next in order. Later writes into the packet then change neither the time nor the kind of
-    /// its acknowledgement. Take it by [`Sink::take_ahead`].
+    /// its acknowledgement. Take it by [`ReceiverEndpoint::take_ahead`].
     #[inline(always)]
-    pub fn foretell(&self, packet: &Packet) -> Option<u16> {
+    pub fn predict_ack(&self, packet: &Packet) -> Option<u16> {
         let header = &packet.transport;
         if header.flags() | packet.tos | self.ece as u8 != 0 || self.returns == Returns::Own {
             return None;
@@ -23,7 +23,7 @@ impl Sink {
     }
     /// Takes the segment of any other data packet whose acknowledgement cannot change any more, and returns the
     /// number of its SACK ranges, which are written to `sack`. `None` if it can change.
-    pub fn foretell_any(&mut self, packet: &mut Packet, sack: &mut SackRanges) -> Option<usize> {
+    pub fn take_and_predict_ack(&mut self, packet: &mut Packet, sack: &mut SackRanges) -> Option<usize> {
         let header = &packet.transport;
         let plain = header.flags() & !(flag::FIN | flag::CWR) == 0 && packet.tos == 0 && !self.ece;
         if !plain || self.returns == Returns::Own {
@@ -42,7 +42,7 @@ impl Sink {
         self.answer as u16 + 8 * ranges as u16
     }
     /// Takes the segment of a packet whose acknowledgement was computed ahead, and stores the answer in the packet
-    /// for [`Sink::turn_late`].
+    /// for [`ReceiverEndpoint::turn_late`].
     #[inline(always)]
     pub fn take_ahead(&mut self, packet: &mut Packet) {
         self.received += 1;
@@ -50,7 +50,7 @@ impl Sink {
         self.data.insert_next(packet.transport.payload());
         packet.transport.set_window(self.data.next());
     }
-    /// [`Sink::turn`] for a packet that was taken ahead, after the last write into it.
+    /// [`ReceiverEndpoint::turn`] for a packet that was taken ahead, after the last write into it.
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
         let ip_len = self.answer_bytes(packet.transport.sack_count());

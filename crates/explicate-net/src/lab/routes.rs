@@ -1,7 +1,4 @@
 //! Routes: the forwarding table of each router from the start and from each change of routes on.
-//!
-//! Every node has an address, and packets to it take the shortest path. A group of flows with an explicit path has two
-//! additional addresses, one at each end, by which routers distinguish its packets from others between the same hosts.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -9,29 +6,11 @@ use std::net::Ipv4Addr;
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
+use super::addresses::{address, pinned};
 use super::plan::Plan;
 
 /// The cable to each address.
 pub(super) type Table = BTreeMap<Ipv4Addr, usize>;
-
-/// The address of a node.
-pub(super) fn address(node: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 77, (node / 250) as u8, (node % 250) as u8 + 1)
-}
-
-/// The address of the source (0) or the destination (1) of a group with an explicit path.
-fn pinned(group: usize, end: usize) -> Ipv4Addr {
-    let [high, low] = (group as u16).to_be_bytes();
-    Ipv4Addr::new(10, 78 + end as u8, high, low)
-}
-
-/// The addresses of a group's flows from one node to another.
-pub(super) fn addresses(scenario: &Scenario, group: usize, ends: (usize, usize)) -> [Ipv4Addr; 2] {
-    match scenario.flows[group].via {
-        Some(_) => [0, 1].map(|end| pinned(group, end)),
-        None => [address(ends.0), address(ends.1)],
-    }
-}
 
 /// The tables of a router with the times from which they apply: the start, and each change of routes.
 pub(super) fn tables(scenario: &Scenario, plan: &Plan, node: usize) -> Vec<(Time, Table)> {
@@ -51,8 +30,8 @@ pub(super) fn tables(scenario: &Scenario, plan: &Plan, node: usize) -> Vec<(Time
         }
         for (group, (there, back)) in scenario.flows.iter().enumerate().filter_map(|(i, g)| Some((i, g.via.as_ref()?)))
         {
-            for (end, way) in [(0, back), (1, there)] {
-                if let Some(&link) = way.iter().find(|link| scenario.links[**link as usize].from == node) {
+            for (end, path) in [(0, back), (1, there)] {
+                if let Some(&link) = path.iter().find(|link| scenario.links[**link as usize].from == node) {
                     put(pinned(group, end), link);
                 }
             }

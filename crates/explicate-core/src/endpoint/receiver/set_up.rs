@@ -1,7 +1,7 @@
 //! Negotiation when a flow opens.
 
-use super::{Returns, Sink};
-use crate::flow::header_bytes;
+use super::{ReceiverEndpoint, Returns};
+use crate::endpoint::header_bytes;
 use crate::wire::{Transport, flag, option};
 
 /// Properties of a flow that are known before it opens, one bit each because there are many flows.
@@ -10,26 +10,26 @@ pub(super) struct Terms(u8);
 
 impl Terms {
     /// A protocol without explicit feedback that has a receiver.
-    pub(super) const SPEAKS_PLAINLY: u8 = 1;
+    pub(super) const WITHOUT_HEADER: u8 = 1;
     /// The protocol has a congestion header.
     pub(super) const HEADER: u8 = 2;
     /// Explicit feedback is refused.
     pub(super) const REFUSES: u8 = 4;
 
-    pub(super) fn new(speaks_plainly: bool, header: bool, refuses: bool) -> Terms {
+    pub(super) fn new(without_header: bool, header: bool, refuses: bool) -> Terms {
         let bit = |yes: bool, bit| if yes { bit } else { 0 };
-        Terms(bit(speaks_plainly, Terms::SPEAKS_PLAINLY) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
+        Terms(bit(without_header, Terms::WITHOUT_HEADER) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
     }
     pub(super) fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
     }
 }
 
-impl Sink {
+impl ReceiverEndpoint {
     /// Ignores everything before a SYN. The receiver of a simulated flow needs no such check: nothing is sent to it
     /// earlier.
     #[must_use]
-    pub fn listening(mut self) -> Sink {
+    pub fn listening(mut self) -> ReceiverEndpoint {
         self.id = !self.id;
         self
     }
@@ -50,9 +50,9 @@ impl Sink {
             options &= !option::EXPLICIT;
         }
         let explicit = options & option::EXPLICIT != 0;
-        self.speaks = explicit || self.terms.has(Terms::SPEAKS_PLAINLY);
+        self.writes_feedback = explicit || self.terms.has(Terms::WITHOUT_HEADER);
         self.header = explicit && self.terms.has(Terms::HEADER);
-        self.tells = self.speaks && self.returns == Returns::Delta;
+        self.echoes_feedback = self.writes_feedback && self.returns == Returns::Delta;
         self.answer = header_bytes(self.header) as u8;
         self.sack = options & option::SACK != 0;
         if let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut()) {

@@ -1,7 +1,7 @@
 //! The routes of a scenario's flows, and the controllers that the links on them need.
 
 use explicate_core::api::AnyProtocol;
-use explicate_core::flow::is_guarded;
+use explicate_core::endpoint::is_guarded;
 use explicate_core::registry;
 use explicate_scenario::model::{FlowGroup, Scenario};
 use explicate_scenario::routing::Routes;
@@ -10,13 +10,13 @@ use thiserror::Error;
 /// Links of the flows' data and of their acknowledgements, end to end, in one list, because many short ones would
 /// fragment memory.
 #[derive(Default)]
-pub struct Ways {
+pub struct FlowPaths {
     links: Vec<u32>,
     /// Where the data and the acknowledgements of each route end in that list.
     ends: Vec<(u32, u32)>,
 }
 
-impl Ways {
+impl FlowPaths {
     fn push(&mut self, there: &[u32], back: &[u32]) {
         self.links.extend(there);
         let middle = self.links.len() as u32;
@@ -57,22 +57,22 @@ pub struct NoPath {
 ///
 /// # Errors
 /// The ends of a flow are not connected.
-pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, NoPath> {
+pub fn flow_paths(scenario: &Scenario, mut routes: Routes) -> Result<Vec<FlowPaths>, NoPath> {
     let mut path = |from: usize, to: usize| {
         let missing = || NoPath { from: scenario.nodes[from].clone(), to: scenario.nodes[to].clone() };
         routes.path(from, to).ok_or_else(missing)
     };
     let mut of_group = |group: &FlowGroup| {
-        let mut ways = Ways::default();
+        let mut paths = FlowPaths::default();
         match &group.via {
-            Some((there, back)) => ways.push(there, back),
+            Some((there, back)) => paths.push(there, back),
             None => {
                 for &(from, to) in &group.ends {
-                    ways.push(&path(from, to)?, &path(to, from)?);
+                    paths.push(&path(from, to)?, &path(to, from)?);
                 }
             }
         }
-        Ok(ways)
+        Ok(paths)
     };
     scenario.flows.iter().map(&mut of_group).collect()
 }
@@ -80,14 +80,14 @@ pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, NoPath
 /// For each link the protocols whose controllers are needed by the data that cross it, as bits in the order of the
 /// registry. Three more bits state that explicit packets with congestion headers, or without, cross it, and that
 /// flows request marks.
-pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
+pub fn crossing(scenario: &Scenario, phases: &[Vec<FlowPaths>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
-    for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
+    for (group, paths) in phases.iter().flat_map(|paths| scenario.flows.iter().zip(paths)) {
         let protocol = group.resolved.protocol;
         let kind = if protocol.explicit() { answers(protocol) } else { 0 };
         let marks = if protocol.explicit() && is_guarded(&group.values) { MARKS } else { 0 };
         let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | kind | marks;
-        for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
+        for &link in (0..paths.len()).flat_map(|i| paths.get(i).0) {
             crossing[link as usize] |= wanted;
         }
     }

@@ -10,7 +10,7 @@ use super::reference::Reference;
 use super::shared::SharedLine;
 use super::{Arrival, Arriving, Mode, Note, Port, Store};
 use crate::channel::{Channel, Coding, Disturbance};
-use crate::passage::Waiting;
+use crate::transit::Waiting;
 use crate::units::Time;
 
 /// Optional equipment of a port.
@@ -28,7 +28,7 @@ pub struct Equipment {
 }
 
 #[derive(Default)]
-pub(super) struct Special {
+pub(super) struct Impairments {
     pub(super) before: Vec<Box<dyn Channel>>,
     pub(super) on_air: Vec<Box<dyn Channel>>,
     pub(super) coding: Vec<Box<dyn Coding>>,
@@ -41,21 +41,21 @@ pub(super) struct Special {
     pub(super) reference: Option<Reference>,
 }
 
-impl Special {
+impl Impairments {
     /// When the shared line may be free.
     pub(super) fn line_timer(&self) -> Time {
         self.line.as_ref().map_or(Time::NEVER, |line| line.next_timer())
     }
     /// When the configured capacity next changes.
     pub(super) fn next_timer(&self) -> Time {
-        self.capacity.as_ref().and_then(|law| law.get(self.next)).map_or(Time::NEVER, |step| step.0)
+        self.capacity.as_ref().and_then(|schedule| schedule.get(self.next)).map_or(Time::NEVER, |step| step.0)
     }
     /// The new configured capacity at `at`, if it changes.
     pub(super) fn believe(&mut self, at: Time) -> Option<f64> {
-        let law = self.capacity.as_ref()?;
-        let due = law[self.next..].iter().take_while(|step| step.0 <= at).count();
+        let schedule = self.capacity.as_ref()?;
+        let due = schedule[self.next..].iter().take_while(|step| step.0 <= at).count();
         self.next += due;
-        if due > 0 { Some(law[self.next - 1].1) } else { None }
+        if due > 0 { Some(schedule[self.next - 1].1) } else { None }
     }
 }
 
@@ -65,11 +65,12 @@ impl Port {
         let Equipment { coding, after, capacity, line } = equipment;
         if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
             self.mode = self.mode.max(Mode::Impaired);
-            let special = self.special.get_or_insert_default();
+            let impairments = self.impairments.get_or_insert_default();
             let polled = !after.is_empty() || line.is_some();
-            (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
-            if polled && self.lanes.as_deref().is_none() {
-                let class = core::mem::take(&mut self.gate).into_class();
+            (impairments.coding, impairments.after, impairments.capacity, impairments.line) =
+                (coding, after, capacity, line);
+            if polled && self.scheduler.as_deref().is_none() {
+                let class = core::mem::take(&mut self.control).into_class();
                 self.schedule(vec![(class, 1.0)], |_| 0);
             }
             self.rearm();
@@ -78,13 +79,13 @@ impl Port {
 
     /// A packet arrives at a port with such equipment, or with several classes.
     #[cold]
-    pub(super) fn handle_specially(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        if self.special.is_some() && self.lost_before(now, handle, store) {
+    pub(super) fn handle_on_slow_path(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        if self.impairments.is_some() && self.lost_before(now, handle, store) {
             return Arrival::Dropped;
         }
         match self.mode {
             Mode::OnMedium => Arrival::Queued,
-            Mode::Scheduled => self.enqueue_in_lane(now, handle, store),
+            Mode::Scheduled => self.enqueue_in_class(now, handle, store),
             Mode::Reference => self.arrive_at_reference(now, handle, store),
             _ => self.arrive_impaired(now, handle, store),
         }
@@ -101,13 +102,13 @@ impl Port {
         let lost = self.lost_on_air(departs, handle, wire, store);
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost });
         self.join(now, departs, bytes as u32);
-        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
+        if lost { Arrival::DepartsLost(departs) } else { Arrival::Departs(departs) }
     }
 
     fn lost_before(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
-        let Some(special) = &mut self.special else { return false };
+        let Some(impairments) = &mut self.impairments else { return false };
         let packet = store.packet(handle);
-        let lost = special.before.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
+        let lost = impairments.before.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
         if lost {
             self.lose(now, handle, store);
         }
@@ -117,14 +118,14 @@ impl Port {
     /// Length of a packet on the line, bytes.
     pub(super) fn wire_bytes(&mut self, handle: u32, bytes: u16, store: &mut impl Store) -> u32 {
         let bytes = bytes as u32;
-        let Some(special) = &mut self.special else { return bytes };
-        special.coding.iter_mut().fold(bytes, |bytes, c| c.wire_bytes(store.packet(handle), bytes))
+        let Some(impairments) = &mut self.impairments else { return bytes };
+        impairments.coding.iter_mut().fold(bytes, |bytes, c| c.wire_bytes(store.packet(handle), bytes))
     }
 
     /// Whether the channel loses a packet that departs.
     pub(super) fn lost_on_air(&mut self, departs: Time, handle: u32, wire: u32, store: &mut impl Store) -> bool {
-        let Some(special) = &mut self.special else { return false };
-        special.on_air.iter_mut().any(|c| c.loses(departs, store.packet(handle), wire))
+        let Some(impairments) = &mut self.impairments else { return false };
+        impairments.on_air.iter_mut().any(|c| c.loses(departs, store.packet(handle), wire))
     }
 
     #[cold]
@@ -136,9 +137,9 @@ impl Port {
 
     /// A packet of a polled port has departed and was not lost: stores it for polling, with its disturbances.
     pub(super) fn send(&mut self, at: Time, handle: u32, store: &mut impl Store) {
-        let Some(lanes) = self.lanes.as_deref_mut() else { return };
+        let Some(scheduler) = self.scheduler.as_deref_mut() else { return };
         let mut arrives = at;
-        for channel in self.special.iter_mut().flat_map(|s| &mut s.after) {
+        for channel in self.impairments.iter_mut().flat_map(|s| &mut s.after) {
             let done = channel.disturb(at, store.packet(handle));
             arrives += done.late;
             if done.damaged && !store.packet(handle).is_damaged() {
@@ -149,11 +150,11 @@ impl Port {
             if let Some(gap) = done.copy
                 && let Some(copy) = store.copy(handle)
             {
-                lanes.sent.push_back((copy, at + gap));
+                scheduler.sent.push_back((copy, at + gap));
                 self.stats.copied();
                 store.note(at, self.number, copy, Note::Copied);
             }
         }
-        lanes.sent.push_back((handle, arrives));
+        scheduler.sent.push_back((handle, arrives));
     }
 }

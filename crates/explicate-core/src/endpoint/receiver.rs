@@ -6,14 +6,14 @@
 //! number of the latest packet, the time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback
 //! of all.
 //!
-//! A driver may call the four methods of [`crate::flow`], or replace a packet by its acknowledgement with
-//! [`Sink::turn`].
+//! A driver may call the four methods of [`super`], or replace a packet by its acknowledgement with
+//! [`ReceiverEndpoint::turn`].
 
 use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use crate::api::AnyReceiver;
-use crate::flow::{FlowInit, Params, header_bytes, is_guarded};
+use crate::endpoint::{FlowInit, Params, header_bytes, is_guarded};
 use crate::guard::Echoing;
 use crate::protocols::rate_header;
 use crate::reassembly::Reassembly;
@@ -21,7 +21,7 @@ use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
 
 mod delayed;
-mod foretold;
+mod predicted;
 mod set_up;
 
 use self::delayed::Delay;
@@ -29,20 +29,20 @@ use self::set_up::Terms;
 
 /// Counters of a receiving end.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct SinkStats {
+pub struct ReceiverStats {
     /// Packets received, including SYNs and duplicates.
     pub received: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
     /// IP bytes of data packets received, including duplicates. Not adjacent to `received`, see
-    /// [`crate::flow::FlowStats`].
+    /// [`crate::endpoint::SenderStats`].
     pub bytes: u64,
     /// Packets that arrived damaged and were dropped.
     pub damaged: u64,
 }
 
-impl AddAssign for SinkStats {
-    fn add_assign(&mut self, more: SinkStats) {
+impl AddAssign for ReceiverStats {
+    fn add_assign(&mut self, more: ReceiverStats) {
         self.received += more.received;
         self.bytes += more.bytes;
         self.payload += more.payload;
@@ -51,11 +51,11 @@ impl AddAssign for SinkStats {
 }
 
 /// The receiving endpoint of a flow.
-pub struct Sink {
+pub struct ReceiverEndpoint {
     /// Number of the flow; its complement while this end waits for a SYN.
     id: u32,
     /// The receiver writes into acknowledgements: explicit feedback was granted, or the protocol has other feedback.
-    speaks: bool,
+    writes_feedback: bool,
     /// What the SYN decides.
     terms: Terms,
     /// Acknowledgements carry a congestion header.
@@ -66,11 +66,11 @@ pub struct Sink {
     window: u32,
     returns: Returns,
     /// Acknowledgements of data return the Delta_Throughput of their packets, and explicit feedback was granted.
-    tells: bool,
+    echoes_feedback: bool,
     /// Length of an acknowledgement of data without SACK ranges, bytes.
     answer: u8,
     data: Reassembly,
-    /// Not adjacent to the other counter, see [`crate::flow::FlowStats`].
+    /// Not adjacent to the other counter, see [`crate::endpoint::SenderStats`].
     received: u64,
     rare: Option<Box<Rare>>,
     bytes: u64,
@@ -93,7 +93,7 @@ struct Rare {
     /// Kept if acknowledgements carry feedback.
     receiver: Option<Box<AnyReceiver>>,
     delay: Option<Delay>,
-    /// An acknowledgement that [`Sink::poll_transmit`] has not returned yet.
+    /// An acknowledgement that [`ReceiverEndpoint::poll_transmit`] has not returned yet.
     answer: Option<Answer>,
     damaged: u64,
 }
@@ -107,9 +107,9 @@ struct Answer {
     delta: i32,
 }
 
-impl Sink {
+impl ReceiverEndpoint {
     /// The receiving endpoint of the flow that `init` describes.
-    pub fn new(init: &FlowInit<'_>) -> Sink {
+    pub fn new(init: &FlowInit<'_>) -> ReceiverEndpoint {
         let params = Params::of(init.values);
         let every = params.ack_every as u32;
         let delay = Delay {
@@ -123,7 +123,7 @@ impl Sink {
         };
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let receiver = init.protocol.receiver();
-        let speaks_plainly = !init.protocol.explicit() && receiver.is_some();
+        let without_header = !init.protocol.explicit() && receiver.is_some();
         let receiver = if guarded { Some(Box::new(Echoing::new(receiver)) as Box<AnyReceiver>) } else { receiver };
         let returns = match &receiver {
             _ if every > 1 => Returns::Own,
@@ -133,16 +133,16 @@ impl Sink {
         };
         let own = returns == Returns::Own;
         let rare = || Rare { receiver, delay: (every > 1).then_some(delay), ..Rare::default() };
-        Sink {
+        ReceiverEndpoint {
             id: init.id,
-            speaks: false,
-            terms: Terms::new(speaks_plainly, init.protocol.congestion_header(), params.refuse_explicit),
+            writes_feedback: false,
+            terms: Terms::new(without_header, init.protocol.congestion_header(), params.refuse_explicit),
             header: false,
             sack: false,
             ece: false,
             window: params.receiver_window as u32,
             returns,
-            tells: false,
+            echoes_feedback: false,
             answer: header_bytes(false) as u8,
             data: Reassembly::default(),
             rare: own.then(|| Box::new(rare())),
@@ -152,9 +152,9 @@ impl Sink {
     }
 
     /// Counters.
-    pub fn stats(&self) -> SinkStats {
+    pub fn stats(&self) -> ReceiverStats {
         let damaged = self.rare.as_ref().map_or(0, |rare| rare.damaged);
-        SinkStats { received: self.received, bytes: self.bytes, payload: self.data.payload(), damaged }
+        ReceiverStats { received: self.received, bytes: self.bytes, payload: self.data.payload(), damaged }
     }
     /// A packet arrived damaged and was dropped.
     pub fn count_damaged(&mut self) {
@@ -191,8 +191,8 @@ impl Sink {
         true
     }
 
-    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] in one call: the acknowledgement replaces the packet.
-    /// `sack` is written only if the header states that there are ranges.
+    /// [`ReceiverEndpoint::handle_packet`] and [`ReceiverEndpoint::poll_transmit`] in one call: the acknowledgement
+    /// replaces the packet. `sack` is written only if the header states that there are ranges.
     #[inline]
     pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
         if packet.transport.has(flag::SYN) {
@@ -257,7 +257,7 @@ impl Sink {
         if let Some(options) = answer.syn_options {
             out.transport.set_flags(flag::ACK | flag::SYN);
             out.transport.set_options(options);
-        } else if self.speaks
+        } else if self.writes_feedback
             && let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut())
         {
             receiver.on_ack(now, out);
@@ -273,7 +273,7 @@ impl Sink {
         // A copy from memory: constructing it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::MINIMAL)];
         out.congestion = HEADERS[congestion as usize];
-        if self.tells {
+        if self.echoes_feedback {
             out.congestion.set_reverse_feedback(delta);
         }
     }
@@ -303,13 +303,13 @@ mod tests {
     use crate::wire::{option, stamp};
 
     /// A receiving end after set-up.
-    fn sink(protocol: &str, params: &[(&str, f64)]) -> Sink {
+    fn receiver(protocol: &str, params: &[(&str, f64)]) -> ReceiverEndpoint {
         let resolved = registry::resolve(protocol).unwrap();
         let mut values = Values::default();
         for (name, value) in params {
             values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
         }
-        let mut sink = Sink::new(&FlowInit {
+        let mut receiver = ReceiverEndpoint::new(&FlowInit {
             id: 7,
             protocol: resolved.protocol,
             fallback: resolved.protocol,
@@ -321,8 +321,8 @@ mod tests {
         let mut syn = data(0, 0);
         syn.transport.set_flags(flag::SYN);
         syn.transport.set_options(option::EXPLICIT | option::SACK);
-        assert!(answer(&mut sink, 0, &syn).is_some());
-        sink
+        assert!(answer(&mut receiver, 0, &syn).is_some());
+        receiver
     }
 
     /// Segment `segment`, which left at `ms` as packet 100 + `ms`.
@@ -337,75 +337,75 @@ mod tests {
     }
 
     /// The acknowledgement of a packet that arrives at `ms`.
-    fn answer(sink: &mut Sink, ms: u64, packet: &Packet) -> Option<Packet> {
-        sink.handle_packet(Time::millis(ms), packet);
-        poll(sink, ms)
+    fn answer(receiver: &mut ReceiverEndpoint, ms: u64, packet: &Packet) -> Option<Packet> {
+        receiver.handle_packet(Time::millis(ms), packet);
+        poll(receiver, ms)
     }
-    fn poll(sink: &mut Sink, ms: u64) -> Option<Packet> {
+    fn poll(receiver: &mut ReceiverEndpoint, ms: u64) -> Option<Packet> {
         let (mut out, mut sack) = (Packet::EMPTY, SackRanges::default());
-        sink.poll_transmit(Time::millis(ms), &mut out, &mut sack).then_some(out)
+        receiver.poll_transmit(Time::millis(ms), &mut out, &mut sack).then_some(out)
     }
     /// Cumulative number, echoed packet number and time stamp (ms) of an acknowledgement.
-    fn told(ack: Option<Packet>) -> Option<(u32, u32, u64)> {
+    fn echoed(ack: Option<Packet>) -> Option<(u32, u32, u64)> {
         let header = ack?.transport;
         Some((header.segment(), header.packet_number() - 100, header.timestamp() as u64 * 4 / 1_000_000))
     }
 
     #[test]
     fn every_packet_is_acknowledged_unless_said_otherwise() {
-        let mut s = sink("xcp", &[]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), Some((1, 10, 10)));
-        assert_eq!(told(answer(&mut s, 61, &data(2, 12))), Some((1, 12, 12)));
+        let mut s = receiver("xcp", &[]);
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), Some((1, 10, 10)));
+        assert_eq!(echoed(answer(&mut s, 61, &data(2, 12))), Some((1, 12, 12)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
     }
 
     #[test]
     fn every_second_packet_echoes_the_last_number_and_the_first_time_stamp() {
-        let mut s = sink("xcp", &[("ack_every", 2.0)]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), None);
+        let mut s = receiver("xcp", &[("ack_every", 2.0)]);
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), None);
         assert_eq!(s.poll_timeout(), Time::millis(160), "0.1 s");
-        assert_eq!(told(answer(&mut s, 65, &data(1, 15))), Some((2, 15, 10)));
+        assert_eq!(echoed(answer(&mut s, 65, &data(1, 15))), Some((2, 15, 10)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
     }
 
     #[test]
     fn the_first_acknowledgements_may_be_quick() {
-        let mut s = sink("xcp", &[("ack_every", 2.0), ("quick_acks", 3.0)]);
-        let acknowledged = |segment: u32| told(answer(&mut s, 60, &data(segment, 10))).map(|ack| ack.0);
+        let mut s = receiver("xcp", &[("ack_every", 2.0), ("quick_acks", 3.0)]);
+        let acknowledged = |segment: u32| echoed(answer(&mut s, 60, &data(segment, 10))).map(|ack| ack.0);
         let acks: alloc::vec::Vec<_> = (0..6).map(acknowledged).collect();
         assert_eq!(acks, [Some(1), Some(2), Some(3), None, Some(5), None]);
     }
 
     #[test]
     fn a_lone_packet_waits_for_the_timer() {
-        let mut s = sink("xcp", &[("ack_every", 2.0), ("ack_delay", 0.04)]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), None);
+        let mut s = receiver("xcp", &[("ack_every", 2.0), ("ack_delay", 0.04)]);
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), None);
         s.handle_timeout(Time::millis(99));
-        assert_eq!(told(poll(&mut s, 99)), None, "not yet");
+        assert_eq!(echoed(poll(&mut s, 99)), None, "not yet");
         s.handle_timeout(Time::millis(100));
-        assert_eq!(told(poll(&mut s, 100)), Some((1, 10, 10)));
+        assert_eq!(echoed(poll(&mut s, 100)), Some((1, 10, 10)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
     }
 
     #[test]
     fn what_cannot_wait_does_not() {
-        let mut s = sink("xcp", &[("ack_every", 3.0)]);
-        assert_eq!(told(answer(&mut s, 60, &data(0, 10))), None);
-        assert_eq!(told(answer(&mut s, 61, &data(2, 11))), Some((1, 11, 10)), "out of order, and covers the first");
-        assert_eq!(told(answer(&mut s, 62, &data(3, 12))), Some((1, 12, 12)), "beyond a gap");
-        assert_eq!(told(answer(&mut s, 63, &data(1, 13))), Some((4, 13, 13)), "fills the gap");
-        assert_eq!(told(answer(&mut s, 64, &data(3, 14))), Some((4, 14, 14)), "came before");
+        let mut s = receiver("xcp", &[("ack_every", 3.0)]);
+        assert_eq!(echoed(answer(&mut s, 60, &data(0, 10))), None);
+        assert_eq!(echoed(answer(&mut s, 61, &data(2, 11))), Some((1, 11, 10)), "out of order, and covers the first");
+        assert_eq!(echoed(answer(&mut s, 62, &data(3, 12))), Some((1, 12, 12)), "beyond a gap");
+        assert_eq!(echoed(answer(&mut s, 63, &data(1, 13))), Some((4, 13, 13)), "fills the gap");
+        assert_eq!(echoed(answer(&mut s, 64, &data(3, 14))), Some((4, 14, 14)), "came before");
         let mut marked = data(4, 15);
         marked.set_ecn(Ecn::Marked);
-        assert_eq!(told(answer(&mut s, 65, &marked)), Some((5, 15, 15)), "marked");
+        assert_eq!(echoed(answer(&mut s, 65, &marked)), Some((5, 15, 15)), "marked");
         let mut last = data(5, 16);
         last.transport.set_flags(flag::FIN);
-        assert_eq!(told(answer(&mut s, 66, &last)), Some((6, 16, 16)), "the last");
+        assert_eq!(echoed(answer(&mut s, 66, &last)), Some((6, 16, 16)), "the last");
     }
 
     #[test]
     fn an_acknowledgement_carries_the_feedback_of_all_that_it_covers() {
-        let mut s = sink("xcp", &[("ack_every", 3.0)]);
+        let mut s = receiver("xcp", &[("ack_every", 3.0)]);
         let mut with = |segment: u32, feedback: i32| {
             let mut packet = data(segment, 10);
             packet.congestion = Congestion::new(Format::STANDARD);
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!((with(0, 700), with(1, -200), with(2, 30)), (None, None, Some(530)), "XCP: the sum");
         assert_eq!((with(3, 5), with(5, 6)), (None, Some(11)), "held and out of order");
 
-        let mut s = sink("vcp", &[("ack_every", 3.0)]);
+        let mut s = receiver("vcp", &[("ack_every", 3.0)]);
         let mut coded = |segment: u32, code: Ecn| {
             let mut packet = data(segment, 10);
             packet.set_ecn(code);
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!((coded(0, low), coded(1, high), coded(2, low)), (None, None, Some(2)), "VCP: the highest code");
         assert_eq!((coded(3, low), coded(4, Ecn::Marked)), (None, Some(3)), "and overload at once");
 
-        let mut s = sink("xtcp", &[("ack_every", 3.0)]);
+        let mut s = receiver("xtcp", &[("ack_every", 3.0)]);
         let mut flagged = |segment: u32, flags: u8| {
             let mut packet = data(segment, 10);
             packet.transport.set_flags(flags);

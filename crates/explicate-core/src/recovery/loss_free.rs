@@ -5,13 +5,14 @@
 
 use core::num::NonZeroU64;
 
+use crate::recovery::rtt::{smoothed, timeout_of};
 use crate::recovery::{Next, RecoveryState};
 use crate::units::Time;
 
-/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::lend`].
+/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::check_out`].
 /// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Steady {
+pub struct LossFree {
     pub(super) rttvar: u64,
     /// Not zero, so that `Option` needs no additional memory.
     pub(super) min: NonZeroU64,
@@ -19,7 +20,7 @@ pub struct Steady {
     pub(super) tick: u32,
 }
 
-impl Steady {
+impl LossFree {
     /// Processes an acknowledgement of outstanding data. Returns the number of newly covered segments, or zero
     /// without any change if it covers none.
     #[inline(always)]
@@ -31,9 +32,9 @@ impl Steady {
         }
         at.acked = cumulative;
         at.in_flight -= newly;
-        let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
+        let (srtt, rttvar) = smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
         (at.srtt, self.rttvar) = (Time(srtt), rttvar);
-        let timeout = super::rto::timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
+        let timeout = timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
         at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
         newly
     }
@@ -44,7 +45,7 @@ impl Steady {
         at.highest = at.next;
         at.in_flight += 1;
         if at.timer == Time::NEVER {
-            let timeout = super::rto::timeout_of(at.srtt.0, self.rttvar).max(self.min.get()).min(self.max);
+            let timeout = timeout_of(at.srtt.0, self.rttvar).max(self.min.get()).min(self.max);
             at.timer = now + Time(timeout);
         }
     }
@@ -82,10 +83,10 @@ mod tests {
                 recovery.on_rtt(Time::millis(80));
                 recovery
             };
-            let (mut told, mut lender) = (fresh(), fresh());
-            let Some(mut steady) = lender.lend() else { continue };
+            let (mut told, mut owner) = (fresh(), fresh());
+            let Some(mut loss_free) = owner.check_out() else { continue };
             lending += 1;
-            let mut at = lender.state();
+            let mut at = owner.state();
             let mut rng = Rng::stream(9, kind.name());
             let (mut now, mut cwnd) = (Time::ZERO, 3.0);
             let ack = |told: &mut Box<AnyRecovery>, rng: &mut Rng, now: Time| {
@@ -101,22 +102,22 @@ mod tests {
                 cwnd = (cwnd + 2.0 * rng.uniform() - 1.0_f64).clamp(1.0, 60.0);
                 let rwnd = 1 + (rng.next_u64() % 100) as u32;
                 let next = told.next(cwnd, rwnd);
-                assert_eq!(steady.next(&at, rwnd.min(cwnd as u32)), next, "{}, step {step}", kind.name());
+                assert_eq!(loss_free.next(&at, rwnd.min(cwnd as u32)), next, "{}, step {step}", kind.name());
                 if next == Next::New && !rng.next_u64().is_multiple_of(4) {
                     told.on_sent(now, at.next, step);
-                    steady.sent(&mut at, now);
+                    loss_free.sent(&mut at, now);
                 } else if let Some((cumulative, newly, rtt)) = ack(&mut told, &mut rng, now) {
-                    assert_eq!(steady.acknowledge(&mut at, now, cumulative, rtt), newly);
+                    assert_eq!(loss_free.acknowledge(&mut at, now, cumulative, rtt), newly);
                 }
                 assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
                 if rng.next_u64().is_multiple_of(50) {
-                    lender.take_back(&steady, &at);
+                    owner.check_in(&loss_free, &at);
                     if let Some((cumulative, _, rtt)) = ack(&mut told, &mut rng, now) {
-                        lender.on_ack(now, cumulative, 0, &[], rtt);
+                        owner.on_ack(now, cumulative, 0, &[], rtt);
                     }
-                    at = lender.state();
+                    at = owner.state();
                     assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
-                    steady = lender.lend().expect("nothing is missing");
+                    loss_free = owner.check_out().expect("nothing is missing");
                 }
             }
             assert!(at.acked > 5000, "{} acknowledged", at.acked);

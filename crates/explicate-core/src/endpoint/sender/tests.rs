@@ -3,15 +3,15 @@
 use alloc::vec::Vec;
 
 use super::*;
+use crate::endpoint::ReceiverEndpoint;
 use crate::registry;
-use crate::sink::Sink;
 
 const RTT: Time = Time::millis(100);
 
 /// Both ends of a flow with packets of 1000 bytes.
 struct Ends {
-    flow: Flow,
-    sink: Sink,
+    flow: SenderEndpoint,
+    receiver: ReceiverEndpoint,
 }
 
 impl Ends {
@@ -30,7 +30,7 @@ impl Ends {
             packet: 1000,
             interface: Rate::mbps(100),
         };
-        Ends { flow: Flow::new(&init), sink: Sink::new(&init) }
+        Ends { flow: SenderEndpoint::new(&init), receiver: ReceiverEndpoint::new(&init) }
     }
     /// The next packet to send.
     fn packet(&mut self, now: Time) -> Option<Packet> {
@@ -40,7 +40,7 @@ impl Ends {
     /// The packet's answer arrives at `now`.
     fn answer(&mut self, now: Time, mut packet: Packet) {
         let mut sack = SackRanges::NONE;
-        assert!(self.sink.turn(now, &mut packet, &mut sack), "every packet is answered");
+        assert!(self.receiver.turn(now, &mut packet, &mut sack), "every packet is answered");
         self.flow.handle_packet(now, &packet, &sack);
     }
     /// Writes, and is connected at [`RTT`].
@@ -113,8 +113,8 @@ fn marks_of_one_window_count_once() {
     }
     assert_eq!(windows[0], 4.25);
     assert!(windows.windows(2).all(|pair| pair[1] >= pair[0]), "{windows:?}");
-    let told: Vec<bool> = ends.burst(RTT + RTT).iter().map(|p| p.transport.has(flag::CWR)).collect();
-    assert!(told[0] && told[1..].iter().all(|cwr| !cwr), "{told:?}");
+    let cwr: Vec<bool> = ends.burst(RTT + RTT).iter().map(|p| p.transport.has(flag::CWR)).collect();
+    assert!(cwr[0] && cwr[1..].iter().all(|cwr| !cwr), "{cwr:?}");
 }
 
 /// RFC 3168 section 6.1.5: retransmissions are not ECN-capable, so that their loss is detected.

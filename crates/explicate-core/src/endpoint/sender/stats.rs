@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use core::ops::AddAssign;
 
-use super::Flow;
+use super::SenderEndpoint;
 use super::round_trip::RoundTrip;
 use crate::units::Time;
 
 /// Counters of a sending endpoint.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct FlowStats {
+pub struct SenderStats {
     /// Packets sent, including SYNs and retransmissions. The lower half is the packet number.
     pub sent: u64,
     /// Sum of RTT samples, ns.
@@ -26,8 +26,8 @@ pub struct FlowStats {
     pub damaged: u32,
 }
 
-impl AddAssign for FlowStats {
-    fn add_assign(&mut self, more: FlowStats) {
+impl AddAssign for SenderStats {
+    fn add_assign(&mut self, more: SenderStats) {
         self.sent += more.sent;
         self.retransmissions += more.retransmissions;
         self.timeouts = self.timeouts.saturating_add(more.timeouts);
@@ -66,18 +66,18 @@ impl Rare {
     /// The sample and the estimate for the controller, if they are not the timer's; see [`RoundTrip::take`].
     #[cold]
     #[inline(never)]
-    pub(super) fn told(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
+    pub(super) fn controller_rtt(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
         let own = self.round_trip.as_mut()?;
         Some((own.take(now, exact, counts), own.srtt))
     }
 }
 
-impl Flow {
+impl SenderEndpoint {
     /// Counters.
-    pub fn stats(&self) -> FlowStats {
+    pub fn stats(&self) -> SenderStats {
         let &Counts { sent, rtt_sum, retransmissions, timeouts, rtt_count } = &self.counts;
         let (refused, damaged) = self.rare.as_ref().map_or((0, 0), |rare| (rare.refused, rare.damaged));
-        FlowStats { sent, rtt_sum, retransmissions: retransmissions as u64, rtt_count, refused, timeouts, damaged }
+        SenderStats { sent, rtt_sum, retransmissions: retransmissions as u64, rtt_count, refused, timeouts, damaged }
     }
 
     /// A data packet, a retransmission if `again`, was dropped by the host's own queue: the flow has to repair the

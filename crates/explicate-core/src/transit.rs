@@ -60,7 +60,7 @@ pub struct Passed {
 }
 
 /// Packets that arrive at an idle port. Each passes if it departs before the next one arrives and before a deadline.
-pub struct Passages<'a> {
+pub struct Transits<'a> {
     /// In order of arrival; none that the channel loses.
     pub queue: &'a [Waiting],
     /// When the packet after these arrives.
@@ -73,7 +73,7 @@ pub struct Passages<'a> {
     pub slots: &'a mut [Slot],
 }
 
-impl Passages<'_> {
+impl Transits<'_> {
     /// The next packet that passes, after its TTL is decremented: its arrival, its departure, and the packet.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(Time, Time, &mut Packet)> {

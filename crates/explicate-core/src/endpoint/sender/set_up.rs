@@ -1,14 +1,14 @@
 //! Connection set-up: a SYN offers options, its answer grants some, and the flow continues without the others.
 
 use super::round_trip::in_ticks;
-use super::{Flow, State, header_bytes};
+use super::{SenderEndpoint, State, header_bytes};
 use crate::api::SenderInit;
 use crate::params::Values;
 use crate::recovery::Next;
 use crate::units::Time;
 use crate::wire::{Congestion, Packet, Transport, flag, option, stamp_age};
 
-impl Flow {
+impl SenderEndpoint {
     /// The answer to the SYN arrived: disables the options that the other end refused.
     #[cold]
     #[inline(never)]
@@ -36,9 +36,10 @@ impl Flow {
         self.rwnd = header.window();
         self.state = State::Established;
         self.wait_until = Time::ZERO;
-        self.outstanding.connected(rtt);
-        let told = self.rare.as_mut().and_then(|rare| rare.told(now, exact, true)).map_or(rtt, |(own, _)| own);
-        self.sender.on_start(now, told);
+        self.recovery.connected(rtt);
+        let controller_rtt =
+            self.rare.as_mut().and_then(|rare| rare.controller_rtt(now, exact, true)).map_or(rtt, |(own, _)| own);
+        self.sender.on_start(now, controller_rtt);
         self.allow();
     }
 

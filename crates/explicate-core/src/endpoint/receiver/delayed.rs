@@ -1,6 +1,6 @@
 //! Delayed acknowledgements, which cover several packets (RFC 5681 section 4.2).
 
-use super::{Answer, Sink};
+use super::{Answer, ReceiverEndpoint};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};
 
@@ -17,7 +17,7 @@ pub(super) struct Delay {
     pub(super) deadline: Time,
 }
 
-impl Sink {
+impl ReceiverEndpoint {
     /// Delays the answer to a packet if that is allowed; otherwise returns the time stamp to echo. `expected` was the
     /// next segment expected before the packet arrived.
     #[cold]
@@ -42,11 +42,11 @@ impl Sink {
         Some(delay.timestamp)
     }
 
-    /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is delayed.
+    /// When this end next needs [`ReceiverEndpoint::handle_timeout`]: never, unless an acknowledgement is delayed.
     pub fn poll_timeout(&self) -> Time {
         self.rare.as_ref().and_then(|rare| rare.delay.as_ref()).map_or(Time::NEVER, |delay| delay.deadline)
     }
-    /// Releases an acknowledgement that has waited long enough; [`Sink::poll_transmit`] returns it then.
+    /// Releases an acknowledgement that has waited long enough; [`ReceiverEndpoint::poll_transmit`] returns it then.
     pub fn handle_timeout(&mut self, now: Time) {
         let Some(rare) = &mut self.rare else { return };
         let Some(delay) = rare.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };
