@@ -82,6 +82,12 @@ def receiver(binary: Path) -> list[str]:
     return [str(binary), "recv", "--interval", "0", *(["--open"] if "--open" in said else [])]
 
 
+def sender(binary: Path) -> list[str]:
+    """The command that sends by UDP."""
+    said = subprocess.run([binary, "send", "--help"], capture_output=True, text=True, check=True).stdout
+    return [str(binary), "send", *(["--transport", "udp"] if "udp" in said else [])]
+
+
 def received(binary: Path, tool: list[str], packets: int) -> None:
     """Receive so many packets over loopback under a tool."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
@@ -92,7 +98,7 @@ def received(binary: Path, tool: list[str], packets: int) -> None:
     ) as recv:
         assert recv.stdout is not None
         recv.stdout.readline()  # it listens
-        send = [str(binary), "send", address, "-p", "cubic", "--interval", "0", "--bytes", str(packets * PAYLOAD)]
+        send = [*sender(binary), address, "-p", "cubic", "--interval", "0", "--bytes", str(packets * PAYLOAD)]
         subprocess.run(send, capture_output=True, check=True)
         recv.communicate(timeout=60)
 
@@ -125,7 +131,7 @@ def once(binary: Path, seconds: float) -> dict[str, float]:
         ports = ["--port", "left", "--port", PORT]
         router = stack.enter_context(running(names["m"], [str(binary), "router", *ports, "--json"]))
         recv = stack.enter_context(running(names["b"], listen))
-        send = [str(binary), "send", "10.9.0.2", "-p", "xcp", "--time", str(seconds), "--interval", "0", "--json"]
+        send = [*sender(binary), "10.9.0.2", "-p", "xcp", "--time", str(seconds), "--interval", "0", "--json"]
         before = os.times()
         done = subprocess.run(["ip", "netns", "exec", names["a"], *send], capture_output=True, text=True, check=False)
         after = os.times()

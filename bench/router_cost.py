@@ -123,7 +123,20 @@ def flood(controller: str, rate: float, burst: int) -> Run:
 
 def flows(controller: str) -> Run:
     """Send two flows with a bounded window between them, and their acknowledgements back."""
-    load = [program(), "send", "10.9.0.2", "-P", "2", "--packet", "1200B", "-J", "--time", str(SECONDS)]
+    load = [
+        program(),
+        "send",
+        "--transport",
+        "udp",
+        "10.9.0.2",
+        "-P",
+        "2",
+        "--packet",
+        "1200B",
+        "-J",
+        "--time",
+        str(SECONDS),
+    ]
     return forward(controller, "500Mbit/s", [program(), "recv", "--open", "-i", "0", "--window", "300"], load)
 
 

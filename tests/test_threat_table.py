@@ -18,7 +18,10 @@ def names_of_tests() -> set[str]:
     """Names of tests and of files of tests, of the crates."""
     files = [*ROOT.glob("crates/*/tests/**/*.rs"), *ROOT.glob("crates/*/src/**/*.rs")]
     found = re.compile(r"#\[test\]\n(?:\s*#\[[^\n]*\]\n)*\s*fn (\w+)")
-    names = {name for file in files for name in found.findall(file.read_text(encoding="utf-8"))}
+    by_both = re.compile(r"by_both! \{\n(.*?)\n\}", re.DOTALL)  # tests by two transports
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    names = {name for text in texts for name in found.findall(text)}
+    names |= {name for text in texts for block in by_both.findall(text) for name in block.split()}
     return names | {file.stem for file in ROOT.glob("crates/*/tests/**/*")}
 
 

@@ -69,10 +69,11 @@ pub use self::limit::{AIR_LOSS, Change, FEWEST, FullQueue, LeastRtt, Limit, Seen
 pub(crate) use self::marks::Echoing;
 pub use self::marks::Marking;
 
-/// Most packets under way before more are known to arrive (20 Mbit/s over a satellite have 1000), and of those that arrived in a
-/// round trip: three round trips of losses are a sign, and TCP would double its window as often.
-const UNPROVEN: f64 = 1024.0;
-const TIMES_ARRIVED: f64 = 8.0;
+/// Most packets under way before more are known to arrive: 20 Mbit/s over a satellite have 1000.
+pub const UNPROVEN: f64 = 1024.0;
+/// Most packets under way, in those that arrived in a round trip: three round trips of losses are a sign, and TCP would double its
+/// window as often.
+pub const TIMES_ARRIVED: f64 = 8.0;
 
 /// A sender that follows its own law while routers answer, and TCP's else.
 pub(crate) struct Guard {

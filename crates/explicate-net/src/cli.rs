@@ -157,13 +157,14 @@ pub struct Lab {
 pub struct Send {
     /// The receiver: a name or an address, `host`, `host:port` or `[IPv6]:port`
     pub peer: String,
-    /// Files to send (default: filler data); folders and several files by `--transport quic`
+    /// Files and folders to send (default: filler data)
     pub files: Vec<PathBuf>,
-    /// How packets travel: `plain` (UDP, not encrypted, IPv4) or `quic` (encrypted, between paired ends)
-    #[arg(long, value_enum, default_value_t = Transport::Plain)]
-    pub transport: Transport,
-    /// The line that `recv` prints: pairs this end with it, once (implies `--transport quic`)
-    #[arg(long, value_name = "LINE")]
+    /// How packets travel: `quic` (the default: encrypted, between paired ends) or `udp` (not encrypted, one file, IPv4, for all protocols
+    /// and parameters; implied by `--key`). Both ends need the same
+    #[arg(long, value_enum)]
+    pub transport: Option<Transport>,
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE", conflicts_with = "key")]
     pub pair: Option<String>,
     /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
     #[arg(long, value_name = "DIR")]
@@ -171,10 +172,10 @@ pub struct Send {
     /// Preset, protocol, or law/recovery; `explicated advise` recommends one for a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
-    /// Parameter of law, recovery or flow, as in `--param ecn=true`
+    /// Parameter of the protocol; by UDP also of recovery or flow, as in `--param ecn=true`
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
-    /// IP length of a full packet (default: 1500B, reduced to the path MTU)
+    /// IP length of a full packet, by UDP (default: 1500B, reduced to the path MTU)
     #[arg(long)]
     pub packet: Option<String>,
     /// Number of parallel flows (not with a file)
@@ -198,7 +199,7 @@ pub struct Send {
     /// Highest rate of this host's interface, Mbit/s
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub interface_mbps: u64,
-    /// The key that both ends have, made by `explicated keygen`
+    /// The key that both ends have, made by `explicated keygen` (implies `--transport udp`)
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Abort after this many seconds without an answer
@@ -215,9 +216,9 @@ pub struct Send {
 impl Send {
     /// Whether it goes by QUIC.
     pub fn is_quic(&self) -> bool {
-        self.transport == Transport::Quic || self.pair.is_some()
+        self.transport.map_or(self.key.is_none(), |transport| transport == Transport::Quic)
     }
-    /// The one file of the plain transport.
+    /// The one file of a transfer by UDP.
     pub fn file(&self) -> Option<&std::path::Path> {
         self.files.first().map(PathBuf::as_path)
     }
@@ -226,17 +227,17 @@ impl Send {
 impl Recv {
     /// Whether it receives by QUIC.
     pub fn is_quic(&self) -> bool {
-        self.transport == Transport::Quic || self.pair
+        self.transport.map_or(self.key.is_none() && !self.open, |transport| transport == Transport::Quic)
     }
 }
 
 /// How packets travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Transport {
-    /// UDP with the headers of the core, not encrypted.
-    Plain,
     /// QUIC between paired ends.
     Quic,
+    /// UDP with the headers of the core, not encrypted.
+    Udp,
 }
 
 /// Whether explicit flows behave as TCP while no router gives feedback.
@@ -251,22 +252,23 @@ pub enum Guard {
 /// `explicated recv`.
 #[derive(Args, Debug)]
 pub struct Recv {
-    /// The address to listen at
-    #[arg(short, long, default_value = "0.0.0.0:49407")]
-    pub bind: std::net::SocketAddr,
-    /// How packets travel: `plain` (UDP, not encrypted, IPv4) or `quic` (encrypted, between paired ends)
-    #[arg(long, value_enum, default_value_t = Transport::Plain)]
-    pub transport: Transport,
-    /// Print the line that pairs a sender, once; it is printed anyway while no sender is paired (implies `--transport quic`)
+    /// The address to listen at (default: port 49407 at all addresses, by UDP those of IPv4)
+    #[arg(short, long)]
+    pub bind: Option<std::net::SocketAddr>,
+    /// How packets travel: `quic` (the default: encrypted, between paired ends) or `udp` (not encrypted, IPv4; implied by `--key` and
+    /// `--open`)
+    #[arg(long, value_enum)]
+    pub transport: Option<Transport>,
+    /// Print the line that pairs a sender, once; it is printed anyway while no sender is paired
     #[arg(long, conflicts_with_all = ["key", "open"])]
     pub pair: bool,
     /// Folder of this end's key and of the senders that it is paired with (default: `explicate` in the user's configuration)
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Accept only senders with this key, made by `explicated keygen`
+    /// Accept only senders with this key, made by `explicated keygen` (implies `--transport udp`)
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Accept any sender, without a key, from other hosts too
+    /// Accept any sender, without a key, from other hosts too (implies `--transport udp`)
     #[arg(long, conflicts_with = "key")]
     pub open: bool,
     /// Folder for received files; without it files are refused. It has to belong to the user who runs this command: root does not write
@@ -292,7 +294,7 @@ pub struct Recv {
     /// Print events as JSON, one object per line
     #[arg(short = 'J', long)]
     pub json: bool,
-    /// Remove a flow after this many seconds without a packet
+    /// Remove a flow by UDP after this many seconds without a packet
     #[arg(long, default_value_t = 150.0, value_parser = some_seconds)]
     pub idle: f64,
     /// Maximum number of flows at a time
@@ -301,7 +303,7 @@ pub struct Recv {
     /// Maximum number of flows at a time from one address
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows_per_source: u32,
-    /// Receive window, segments beyond the last in order
+    /// Receive window of a flow by UDP, segments beyond the last in order
     #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub window: u32,
     /// Serve metrics for Prometheus at this address

@@ -5,13 +5,19 @@ use std::process::{Command, Output, Stdio};
 
 fn program(arguments: &[&str], out: Stdio) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_explicated"));
+    // A receiver makes its key there.
+    command.env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.args(arguments).stdout(out).stderr(Stdio::piped()).output().unwrap()
 }
 
 #[test]
 fn numbers_without_a_meaning_are_refused() {
     let cases: &[(&[&str], &str)] = &[
-        (&["recv"], "Say --key FILE"),
+        (&["recv", "--transport", "udp"], "Say --key FILE"),
+        (&["recv", "--transport", "udp", "--pair"], "--pair belongs to --transport quic"),
+        (&["recv", "--transport", "udp", "--bind", "[::1]:9"], "IPv6 needs --transport quic"),
+        (&["recv", "--transport", "quic", "--key", "x"], "--key and --open belong to --transport udp"),
+        (&["recv", "--pair", "--open"], "cannot be used with"),
         (&["recv", "--open", "--key", "x"], "cannot be used with"),
         (&["recv", "--idle", "0"], "a number above 0"),
         (&["recv", "--idle", "nan"], "a number above 0"),
@@ -21,8 +27,13 @@ fn numbers_without_a_meaning_are_refused() {
         (&["recv", "--bind", "127.0.0.1:0", "--replace"], "--to <DIR>"),
         (&["recv", "--bind", "127.0.0.1:0", "--quota", "9"], "--to <DIR>"),
         (&["recv", "--keep-parts", "nan"], "a number from 0"),
-        (&["send", "127.0.0.1:0"], "the receiver is a name or an IPv4 address"),
-        (&["send", "127.0.0.1", "--packet", "9001B"], "both ends take 9000B at most"),
+        (&["send", "127.0.0.1:0", "--transport", "udp"], "the receiver is a name or an IPv4 address"),
+        (&["send", "127.0.0.1", "--transport", "udp", "--packet", "9001B"], "both ends take 9000B at most"),
+        (&["send", "127.0.0.1", "--transport", "udp", "--pair", "x"], "--pair belongs to --transport quic"),
+        (&["send", "127.0.0.1", "--packet", "1400B"], "--key and --packet belong to --transport udp"),
+        (&["send", "127.0.0.1", "-p", "bbr"], "--transport udp has all protocols"),
+        (&["send", "127.0.0.1", "--pair", "x"], "needs the whole line"),
+        (&["send", "127.0.0.1"], "this end is not paired with it"),
         (&["send", "127.0.0.1", "--time", "nan"], "a number above 0"),
         (&["send", "127.0.0.1", "--patience", "0"], "a number above 0"),
         (&["send", "127.0.0.1", "--air-loss", "2"], "a share from 0 to 0.9"),
@@ -57,7 +68,8 @@ fn what_ignores_the_hangup_goes_on() {
     use std::os::unix::process::ExitStatusExt;
     let ends_by = |prefix: &str| {
         let script = format!(
-            "{prefix} {} recv --bind 127.0.0.1:0 & sleep 0.4; kill -HUP $!; sleep 0.3; kill -KILL $!; wait $!",
+            "XDG_CONFIG_HOME={} {prefix} {} recv --bind 127.0.0.1:0 & sleep 0.4; kill -HUP $!; sleep 0.3; kill -KILL $!; wait $!",
+            env!("CARGO_TARGET_TMPDIR"),
             env!("CARGO_BIN_EXE_explicated")
         );
         let status =

@@ -1,4 +1,4 @@
-//! Files that arrive: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
+//! Files that arrive by QUIC and by UDP: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use explicate_core::rng::Rng;
+use explicate_net::files::pairing::State;
 use explicate_net::sys::monotonic;
 use serde_json::Value;
 
@@ -17,18 +18,40 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder, removed after the test, with a folder `in` for files that arrive.
-struct Place(PathBuf);
+/// A folder, removed after the test, with a folder `in` for files that arrive, and the transport by which they arrive.
+struct Place(PathBuf, &'static str);
 
 impl Place {
-    fn new() -> Place {
+    fn new(transport: &'static str) -> Place {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let place = Place(std::env::temp_dir().join(format!("explicate-files-{}-{count}", std::process::id())));
+        let place =
+            Place(std::env::temp_dir().join(format!("explicate-files-{}-{count}", std::process::id())), transport);
         fs::create_dir_all(place.folder()).unwrap();
+        let sender = place.state("sender").identity().unwrap().public;
+        place.state("receiver").add_sender(sender, "127.0.0.1").unwrap();
         place
     }
     fn folder(&self) -> PathBuf {
         self.0.join("in")
+    }
+    fn state(&self, whose: &str) -> State {
+        State::open(Some(&self.0.join(whose))).unwrap()
+    }
+    /// The program with a command, by the transport of this place and with the keys of one end.
+    fn command(&self, command: &str, whose: &str) -> Command {
+        let mut program = Command::new(PROGRAM);
+        program.args([command, "--transport", self.1, "--state"]).arg(self.0.join(whose));
+        program
+    }
+    fn sender(&self, address: &str, path: &Path) -> Command {
+        let mut command = self.command("send", "sender");
+        command.args([address, "--json", "-p", "cubic/sack"]).arg(path);
+        command
+    }
+    /// Sends a file to its end: whether it went well, and what was said.
+    fn send(&self, recv: &Recv, path: &Path) -> (bool, String) {
+        let Output { status, stdout, stderr } = self.sender(&recv.address, path).output().unwrap();
+        (status.success(), String::from_utf8_lossy(&stdout).to_string() + &String::from_utf8_lossy(&stderr))
     }
     /// A file outside of `in` that cannot be guessed or compressed.
     fn file(&self, name: &str, bytes: usize, seed: u64) -> (PathBuf, Vec<u8>) {
@@ -78,11 +101,13 @@ impl Recv {
         Recv::start_at(place, "127.0.0.1:0", options)
     }
     fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
-        let mut command = Command::new(PROGRAM);
-        command.args(["recv", "--bind", address, "--json", "--interval", "0", "--to"]).arg(place.folder());
+        let mut command = place.command("recv", "receiver");
+        command.args(["--bind", address, "--json", "--interval", "0", "--to"]).arg(place.folder());
         let mut child = command.args(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut recv = Recv { lines: BufReader::new(child.stdout.take().unwrap()), child, address: String::new() };
         recv.address = recv.told("listening")["address"].as_str().unwrap().to_string();
+        let key = place.state("receiver").identity().unwrap().public;
+        place.state("sender").add_receiver(&recv.address, key).unwrap();
         recv
     }
     /// The next event of this kind.
@@ -111,16 +136,6 @@ impl Drop for Recv {
     }
 }
 
-fn sender(address: &str, path: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(["send", address]).arg(path).args(["--json", "-p", "cubic/sack"]);
-    command
-}
-/// Sends a file; returns success and the output.
-fn send(recv: &Recv, path: &Path) -> (bool, String) {
-    let Output { status, stdout, stderr } = sender(&recv.address, path).output().unwrap();
-    (status.success(), String::from_utf8_lossy(&stdout).to_string() + &String::from_utf8_lossy(&stderr))
-}
 /// Waits until it is so, twenty seconds at most.
 fn until(what: &str, mut so: impl FnMut() -> bool) {
     let begun = monotonic();
@@ -130,31 +145,55 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-#[test]
-fn a_file_that_is_there_is_not_replaced_unless_asked() {
-    let place = Place::new();
+/// Tests by both transports.
+macro_rules! by_both {
+    ($($test:ident)*) => {
+        mod quic {
+            $(#[test] fn $test() { super::$test(&super::Place::new("quic")); })*
+        }
+        mod udp {
+            $(#[test] fn $test() { super::$test(&super::Place::new("udp")); })*
+        }
+    };
+}
+
+by_both! {
+    a_file_that_is_there_is_not_replaced_unless_asked
+    the_mode_is_kept_but_no_set_user_id
+    a_transfer_goes_on_where_a_killed_receiver_stopped
+    a_transfer_goes_on_where_a_killed_sender_stopped
+    a_part_that_was_damaged_meanwhile_is_removed_and_told
+    parts_that_nobody_comes_for_are_removed
+    a_file_that_comes_meanwhile_stays_as_it_is
+    of_two_senders_of_one_name_the_second_is_told_at_once
+    of_two_receivers_in_one_folder_one_gives_the_name
+    a_part_that_is_changed_while_it_is_written_gets_no_name
+    more_than_the_quota_is_refused_at_once
+    a_folder_that_cannot_be_written_is_said_at_the_start
+    a_name_that_begins_with_a_dash_gets_another
+}
+
+fn a_file_that_is_there_is_not_replaced_unless_asked(place: &Place) {
     let (path, new) = place.file("a.bin", 3_000_000, 1);
     fs::write(place.folder().join("a.bin"), b"old").unwrap();
-    let recv = Recv::start(&place, &[]);
-    let (good, said) = send(&recv, &path);
+    let recv = Recv::start(place, &[]);
+    let (good, said) = place.send(&recv, &path);
     assert!(!good && said.contains("a file of this name"), "{said}");
     assert!(said.contains("\"bytes\":0"), "told before any data: {said}");
     assert_eq!(place.arrived("a.bin").unwrap(), b"old");
     drop(recv);
-    let recv = Recv::start(&place, &["--replace"]);
-    let (good, said) = send(&recv, &path);
+    let recv = Recv::start(place, &["--replace"]);
+    let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("a.bin").unwrap() == new, "{said}");
     place.comes_to_have(&["a.bin"]);
 }
 
-#[test]
-fn the_mode_is_kept_but_no_set_user_id() {
-    let place = Place::new();
-    let recv = Recv::start(&place, &[]);
+fn the_mode_is_kept_but_no_set_user_id(place: &Place) {
+    let recv = Recv::start(place, &[]);
     for (name, mode, kept) in [("secret", 0o600, 0o600), ("program", 0o4755, 0o755), ("only", 0o440, 0o440)] {
         let (path, _) = place.file(name, 1000, 2);
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let (good, said) = send(&recv, &path);
+        let (good, said) = place.send(&recv, &path);
         assert!(good, "{said}");
         let meta = fs::metadata(place.folder().join(name)).unwrap();
         assert_eq!(meta.permissions().mode() & 0o7777, kept & !mask(), "{name}");
@@ -172,7 +211,7 @@ fn mask() -> u32 {
 /// Sends `path` until a quarter of it has arrived, and leaves sender and receiver as they are then.
 fn half_way(place: &Place, recv: &Recv, path: &Path) -> Child {
     let size = fs::metadata(path).unwrap().len();
-    let sending = sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let sending = place.sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("a quarter", || place.parts().iter().any(|(_, held)| *held > size / 4));
     sending
 }
@@ -188,46 +227,40 @@ fn total(said: &str, which: &str) -> u64 {
 
 const LONG: usize = 60_000_000;
 
-#[test]
-fn a_transfer_goes_on_where_a_killed_receiver_stopped() {
-    let place = Place::new();
+fn a_transfer_goes_on_where_a_killed_receiver_stopped(place: &Place) {
     let (path, content) = place.file("long", LONG, 3);
-    let recv = Recv::start(&place, &[]);
-    let mut sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let mut sending = half_way(place, &recv, &path);
     let address = recv.kill();
     sending.kill().unwrap();
     sending.wait().unwrap();
     let held = place.parts()[0].1;
     assert!(held < LONG as u64, "too fast for this test");
-    let recv = Recv::start_at(&place, &address, &[]);
-    let (good, said) = send(&recv, &path);
+    let recv = Recv::start_at(place, &address, &[]);
+    let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert_eq!(total(&said, "sum_received"), LONG as u64 - held, "{held} bytes were there");
     place.comes_to_have(&["long"]);
 }
 
-#[test]
-fn a_transfer_goes_on_where_a_killed_sender_stopped() {
-    let place = Place::new();
+fn a_transfer_goes_on_where_a_killed_sender_stopped(place: &Place) {
     let (path, content) = place.file("long", LONG, 4);
-    let recv = Recv::start(&place, &[]);
-    let mut sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let mut sending = half_way(place, &recv, &path);
     sending.kill().unwrap();
     sending.wait().unwrap();
     let held = place.parts()[0].1;
     assert!(held < LONG as u64, "too fast for this test");
-    let (good, said) = send(&recv, &path);
+    let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert!(total(&said, "sum_received") <= LONG as u64 - held, "{held} bytes were there: {said}");
     place.comes_to_have(&["long"]);
 }
 
-#[test]
-fn a_part_that_was_damaged_meanwhile_is_removed_and_told() {
-    let place = Place::new();
+fn a_part_that_was_damaged_meanwhile_is_removed_and_told(place: &Place) {
     let (path, content) = place.file("long", LONG, 5);
-    let recv = Recv::start(&place, &[]);
-    let mut sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let mut sending = half_way(place, &recv, &path);
     let address = recv.kill();
     sending.kill().unwrap();
     sending.wait().unwrap();
@@ -235,77 +268,69 @@ fn a_part_that_was_damaged_meanwhile_is_removed_and_told() {
     let mut bytes = fs::read(&part).unwrap();
     bytes[held as usize / 2] ^= 1;
     fs::write(&part, bytes).unwrap();
-    let mut recv = Recv::start_at(&place, &address, &[]);
-    let (good, said) = send(&recv, &path);
+    let mut recv = Recv::start_at(place, &address, &[]);
+    let (good, said) = place.send(&recv, &path);
     assert!(!good && said.contains("differs"), "{said}");
     assert!(recv.told("end")["verdict"].as_str().unwrap().contains("not the same"));
     place.comes_to_have(&[]);
-    let (good, said) = send(&recv, &path);
+    let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
 }
 
-#[test]
-fn parts_that_nobody_comes_for_are_removed() {
-    let place = Place::new();
+fn parts_that_nobody_comes_for_are_removed(place: &Place) {
     let (path, _) = place.file("long", LONG, 6);
-    let recv = Recv::start(&place, &[]);
-    let mut sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let mut sending = half_way(place, &recv, &path);
     let address = recv.kill();
     sending.kill().unwrap();
     sending.wait().unwrap();
     let part = place.parts().remove(0).0;
-    let recv = Recv::start_at(&place, &address, &[]);
+    let recv = Recv::start_at(place, &address, &[]);
     assert!(part.exists(), "not yet");
     recv.kill();
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&part).unwrap().set_modified(old).unwrap();
-    let _recv = Recv::start_at(&place, &address, &[]);
+    let _recv = Recv::start_at(place, &address, &[]);
     place.comes_to_have(&[]);
 }
 
-#[test]
-fn a_file_that_comes_meanwhile_stays_as_it_is() {
-    let place = Place::new();
+fn a_file_that_comes_meanwhile_stays_as_it_is(place: &Place) {
     let (path, content) = place.file("long", LONG, 7);
-    let recv = Recv::start(&place, &[]);
-    let sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let sending = half_way(place, &recv, &path);
     fs::write(place.folder().join("long"), b"mine").unwrap();
     assert!(!sending.wait_with_output().unwrap().status.success());
     assert_eq!(place.arrived("long").unwrap(), b"mine");
     // What arrived is kept for another try.
     fs::remove_file(place.folder().join("long")).unwrap();
-    let (good, said) = send(&recv, &path);
+    let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content && sent(&said) == 0, "{said}");
 }
 
-#[test]
-fn of_two_senders_of_one_name_the_second_is_told_at_once() {
-    let place = Place::new();
+fn of_two_senders_of_one_name_the_second_is_told_at_once(place: &Place) {
     let (path, content) = place.file("long", LONG, 8);
-    let recv = Recv::start(&place, &[]);
-    let sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let sending = half_way(place, &recv, &path);
     let other = place.0.join("other");
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("long"), b"short").unwrap();
-    let (good, said) = send(&recv, &other.join("long"));
+    let (good, said) = place.send(&recv, &other.join("long"));
     assert!(!good && said.contains("name") && sent(&said) == 0, "{said}");
     assert!(sending.wait_with_output().unwrap().status.success());
     assert!(place.arrived("long").unwrap() == content);
 }
 
-#[test]
-fn of_two_receivers_in_one_folder_one_gives_the_name() {
-    let place = Place::new();
+fn of_two_receivers_in_one_folder_one_gives_the_name(place: &Place) {
     let contents = [12, 13].map(|seed| {
         let folder = place.0.join(format!("from{seed}"));
         fs::create_dir(&folder).unwrap();
         let (path, content) = place.file(&format!("from{seed}/same"), 5_000_000, seed);
         (path, content)
     });
-    let receivers = [Recv::start(&place, &[]), Recv::start(&place, &[])];
+    let receivers = [Recv::start(place, &[]), Recv::start(place, &[])];
     let sending: Vec<Child> = std::iter::zip(&receivers, &contents)
         .map(|(recv, (path, _))| {
-            sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            place.sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
         })
         .collect();
     let ended: Vec<Output> = sending.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
@@ -318,39 +343,33 @@ fn of_two_receivers_in_one_folder_one_gives_the_name() {
 }
 
 /// The comparison reads the disk, not the data that arrived.
-#[test]
-fn a_part_that_is_changed_while_it_is_written_gets_no_name() {
-    let place = Place::new();
+fn a_part_that_is_changed_while_it_is_written_gets_no_name(place: &Place) {
     let (path, _) = place.file("long", LONG, 14);
-    let recv = Recv::start(&place, &[]);
-    let sending = half_way(&place, &recv, &path);
+    let recv = Recv::start(place, &[]);
+    let sending = half_way(place, &recv, &path);
     let part = fs::File::options().write(true).open(&place.parts()[0].0).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&part, b"another", 1000).unwrap();
     assert!(!sending.wait_with_output().unwrap().status.success());
     place.comes_to_have(&[]);
 }
 
-#[test]
-fn more_than_the_quota_is_refused_at_once() {
-    let place = Place::new();
-    let recv = Recv::start(&place, &["--quota", "5000000"]);
+fn more_than_the_quota_is_refused_at_once(place: &Place) {
+    let recv = Recv::start(place, &["--quota", "5000000"]);
     let (small, _) = place.file("small", 3_000_000, 9);
-    let (good, said) = send(&recv, &small);
+    let (good, said) = place.send(&recv, &small);
     assert!(good, "{said}");
     let (more, _) = place.file("more", 3_000_000, 10);
-    let (good, said) = send(&recv, &more);
+    let (good, said) = place.send(&recv, &more);
     assert!(!good && said.contains("quota") && sent(&said) == 0, "{said}");
     place.comes_to_have(&["small"]);
 }
 
-#[test]
-fn a_folder_that_cannot_be_written_is_said_at_the_start() {
-    let place = Place::new();
+fn a_folder_that_cannot_be_written_is_said_at_the_start(place: &Place) {
     let folder = place.0.join("closed");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
-    let mut command = Command::new(PROGRAM);
-    command.args(["recv", "--bind", "127.0.0.1:0", "--to"]).arg(&folder);
+    let mut command = place.command("recv", "receiver");
+    command.args(["--bind", "127.0.0.1:0", "--to"]).arg(&folder);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     until("its end", || child.try_wait().unwrap().is_some());
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
@@ -358,12 +377,10 @@ fn a_folder_that_cannot_be_written_is_said_at_the_start() {
     assert!(status.code() == Some(1) && said.contains("cannot write into"), "{status}: {said}");
 }
 
-#[test]
-fn a_name_that_begins_with_a_dash_gets_another() {
-    let place = Place::new();
+fn a_name_that_begins_with_a_dash_gets_another(place: &Place) {
     let (path, _) = place.file("-rf", 1000, 11);
-    let recv = Recv::start(&place, &[]);
-    let (good, said) = send(&recv, &path);
+    let recv = Recv::start(place, &[]);
+    let (good, said) = place.send(&recv, &path);
     assert!(good, "{said}");
     place.comes_to_have(&["_rf"]);
 }

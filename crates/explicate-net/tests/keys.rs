@@ -239,7 +239,10 @@ fn keys_are_files_that_only_their_owner_reads() {
     assert!(told.contains("chmod 600"), "{told}");
     let peer = format!("127.0.0.1:{UDP_PORT}");
     assert!(fails_input(&["send", &peer, "--key", &path]).contains("chmod 600"));
-    assert!(fails_input(&["recv"]).contains("--open"), "a receiver does not listen to the network without `--open`");
+    assert!(
+        fails_input(&["recv", "--transport", "udp"]).contains("--open"),
+        "a receiver does not listen to the network without `--open`"
+    );
 }
 
 /// What is said of arguments that make no sense.

@@ -37,7 +37,7 @@ fn beside(protocol: Option<(&str, &str)>, flows: usize, more: &str) -> (f64, f64
     let others = cubic(&net, flows, SPAN);
     let time = SPAN.1.to_string();
     let own = protocol.map(|(protocol, _)| {
-        let arguments = ["send", "10.9.0.2", "-p", protocol, "--time", &time, "--json"];
+        let arguments = ["send", "--transport", "udp", "10.9.0.2", "-p", protocol, "--time", &time, "--json"];
         let output = net.program("a", &arguments);
         let told: serde_json::Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));

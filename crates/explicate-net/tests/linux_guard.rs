@@ -108,8 +108,12 @@ fn beside(which: Middle, flows: usize, protocol: Option<&str>) -> (f64, Vec<Stri
     let _recv = net.start("b", &["recv", "--open"]);
     let began = monotonic();
     let others = cubic(&net, flows, which.span());
-    let mut own = protocol
-        .map(|name| net.start("a", &["send", "10.9.0.2", "-p", name, "--time", &which.span().1.to_string(), "--json"]));
+    let mut own = protocol.map(|name| {
+        net.start(
+            "a",
+            &["send", "--transport", "udp", "10.9.0.2", "-p", name, "--time", &which.span().1.to_string(), "--json"],
+        )
+    });
     if which == Middle::Dies {
         sleep(Duration::from_secs_f64(DIES - since(began)));
         programs.pop().unwrap().stop("KILL");

@@ -14,7 +14,7 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     let ping = net.exec("a", "ping -c 3 -i 0.2 10.9.0.2");
     assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");
     let _recv = net.start("b", &["recv", "--open", "--json"]);
-    let sent = net.program("a", &["send", "10.9.0.2", "--time", "5", "--json", "-P", "2"]);
+    let sent = net.program("a", &["send", "--transport", "udp", "10.9.0.2", "--time", "5", "--json", "-P", "2"]);
     let told = last_json(&String::from_utf8_lossy(&sent.stdout));
     let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
     assert!((0.85..1.0).contains(&(rate / 30e6)), "{rate}");
@@ -58,7 +58,10 @@ fn through_the_cloud(protocol: &str, addresses: bool) -> (f64, f64) {
     let _recv = net.start("b", &["recv", "--open"]);
     // What overflows the cloud is the protocol's own law.
     let guard = if addresses { "on" } else { "off" };
-    let sent = net.program("a", &["send", "10.2.0.1", "-p", protocol, "--time", "24", "--json", "--guard", guard]);
+    let sent = net.program(
+        "a",
+        &["send", "--transport", "udp", "10.2.0.1", "-p", protocol, "--time", "24", "--json", "--guard", guard],
+    );
     let told = last_json(&String::from_utf8_lossy(&sent.stdout));
     let intervals = told["intervals"].as_array().unwrap();
     let half = &intervals[12..intervals.len().min(24)];

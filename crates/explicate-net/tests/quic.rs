@@ -64,7 +64,7 @@ impl Place {
     }
     fn sender(&self, whose: &str, to: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["send", to, "--transport", "quic", "--json", "--state", &self.state(whose)]).args(arguments);
+        command.args(["send", to, "--json", "--state", &self.state(whose)]).args(arguments);
         command
     }
 }
@@ -106,7 +106,7 @@ impl Recv {
     }
     fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
         let mut command = Command::new(PROGRAM);
-        command.args(["recv", "--transport", "quic", "--bind", address, "--json", "--interval", "0", "--to"]);
+        command.args(["recv", "--bind", address, "--json", "--interval", "0", "--to"]);
         command.arg(place.0.join("in")).args(["--state", &place.state("receiver")]).args(options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -355,7 +355,7 @@ fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
         let (identity, key) = (state.identity().unwrap(), state.receiver(address).unwrap().unwrap());
         let (controller, bind) = (socket::controller_config("cubic", 0.02).unwrap(), "127.0.0.1:0".parse().unwrap());
         let (endpoint, transport) =
-            socket::open(bind, &identity, controller, Rate::mbps(100), Limits::default()).unwrap();
+            socket::open(bind, &identity, controller, Rate::mbps(100), Limits::default(), None).unwrap();
         let to = (address.parse().unwrap(), address);
         let connected = Sending::connect((&endpoint, &transport, &identity), to, key, Arc::default()).await;
         let sending = connected.unwrap_or_else(|failure| panic!("{failure:?}"));
@@ -423,4 +423,83 @@ fn nonsense_harms_no_transfer() {
     let (path, content) = place.file("a", 100_000);
     let sent = place.send("a", &recv.address, &[text(&path)]);
     assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+}
+
+#[test]
+fn a_series_has_the_variables_of_the_window() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let path = place.0.join("series.csv");
+    let sent = place.send("a", &recv.address, &["--time", "1", "-p", "xcp", "--series", text(&path)]);
+    assert!(sent.is_good(), "{}", sent.said);
+    let series = fs::read_to_string(&path).unwrap();
+    let mut lines = series.lines();
+    assert_eq!(lines.next(), Some("time_s,flow,variable,value"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let values = |variable: &str| -> Vec<f64> {
+        rows.iter().filter(|row| row[2] == variable).map(|row| row[3].parse().unwrap()).collect()
+    };
+    for variable in ["srtt_ms", "window", "in_flight", "cwnd"] {
+        let positive = values(variable).iter().filter(|value| **value > 0.0).count();
+        assert!((5..=21).contains(&positive), "{variable}: {positive} of {}", values(variable).len());
+    }
+    assert_eq!(values("law").last(), Some(&2.0), "no router answers on the loopback interface");
+    assert!(rows.iter().all(|row| row[1] == rows[0][1]), "one flow");
+}
+
+#[test]
+fn without_a_guard_the_sender_is_warned_and_tcp_moves_no_window() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    for (guard, warned, laws) in [("off", true, "[\"own\"]"), ("on", false, "[\"tcp\"]")] {
+        let sent = place.send("a", &recv.address, &["-n", "300000", "-p", "xcp", "--guard", guard]);
+        assert!(sent.is_good() && sent.said.contains("OTHERS ON THE PATH STARVE") == warned, "{}", sent.said);
+        let report: Value = serde_json::from_str(sent.said.lines().find(|l| l.starts_with('{')).unwrap()).unwrap();
+        let words: Vec<&Value> = report["laws"].as_array().unwrap().iter().map(|law| &law["law"]).collect();
+        assert_eq!(serde_json::to_string(&words).unwrap(), laws);
+    }
+}
+
+#[test]
+fn a_receiver_answers_probes_and_is_advised_on() {
+    let place = Place::new();
+    let recv = Recv::start(&place, &[]);
+    let run = |arguments: &[&str]| {
+        let output = Command::new(PROGRAM).args(arguments).args([&recv.address, "--json"]).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let advice = run(&["advise", "--time", "0.5"]);
+    assert!((0.0..50.0).contains(&advice["path"]["rtt_ms"].as_f64().unwrap()), "{advice}");
+    assert_eq!((&advice["path"]["mtu"], &advice["path"]["loss"]), (&1500.into(), &0.0.into()), "{advice}");
+    let found = run(&["probe", "--time", "0.5"]);
+    assert!(found["probes_answered"].as_u64().unwrap() > 10, "{found}");
+}
+
+#[test]
+fn ends_of_different_transports_say_so() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let (path, _) = place.file("a", 1000);
+    let by_udp = place.send("a", &recv.address, &[text(&path), "--transport", "udp"]);
+    assert!(by_udp.status == Some(1) && by_udp.said.contains("receives by QUIC"), "{}", by_udp.said);
+    let address = recv.address.clone();
+    drop(recv);
+    let _udp = Recv::start_at(&place, &address, &["--transport", "udp"]);
+    let by_quic = place.send("a", &address, &[text(&path), "--patience", "1"]);
+    assert!(by_quic.status == Some(1) && by_quic.said.contains("and not by UDP"), "{}", by_quic.said);
+    assert_eq!(place.arrived("a"), None);
+}
+
+/// Without `--bind` a receiver listens at all addresses of both families.
+#[test]
+fn an_ipv4_sender_is_known_by_its_ipv4_address() {
+    let place = Place::new();
+    let mut recv = Recv::start_at(&place, "[::]:0", &[]);
+    let port = recv.address.rsplit(':').next().unwrap().to_string();
+    let (path, content) = place.file("a", 100_000);
+    let sent = place.send("a", &format!("127.0.0.1:{port}"), &[text(&path), "--pair", &recv.line]);
+    assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+    assert!(recv.event("end")["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
+    assert!(fs::read_to_string(place.0.join("receiver/senders")).unwrap().trim().ends_with(" 127.0.0.1"));
 }

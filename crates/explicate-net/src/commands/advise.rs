@@ -2,6 +2,7 @@
 
 use explicate_core::endpoint::PARAMS;
 use explicate_core::params::Values;
+use explicate_core::registry;
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ use crate::cli::Advise;
 use crate::endpoint::auth::{Key, random};
 use crate::endpoint::probe::{Prober, Sight, median};
 use crate::error::{Error, Result};
+use crate::gateway::controller::ControllerConfig;
 use crate::sys;
 
 const TABLE: &str = include_str!("advice.csv");
@@ -198,10 +200,15 @@ fn air_loss(best: &Row, path: &Path) -> Option<String> {
 fn command(args: &Advise, best: &Row, path: &Path) -> String {
     let host = args.peer.as_deref().unwrap_or("HOST");
     let key = args.key.as_ref().map_or(String::new(), |key| format!(" --key {}", key.display()));
-    let packet = path.packet.filter(|p| *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));
     // Measured losses may be those of a full queue: only the user can distinguish them.
     let air = air_loss(best, path).filter(|_| args.loss.is_some()).map_or(String::new(), |option| format!(" {option}"));
-    format!("explicated send {host} FILE -p {}{key}{packet}{air}", best.protocol)
+    // QUIC does not follow every protocol.
+    let followed =
+        registry::resolve(&best.protocol).is_ok_and(|resolved| ControllerConfig::can_follow(resolved.protocol));
+    let by_udp = !followed || args.key.is_some();
+    let transport = if by_udp && args.key.is_none() { " --transport udp" } else { "" };
+    let packet = path.packet.filter(|p| by_udp && *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));
+    format!("explicated send {host} FILE -p {}{transport}{key}{packet}{air}", best.protocol)
 }
 
 /// Two lines, and a third one if losses exceed the default of `send`'s `--air-loss`.
@@ -304,6 +311,19 @@ mod tests {
             assert!(!command.contains("air") && !reason.contains("--air-loss"), "{command}\n{reason}");
         }
         assert!(said(0.99, "xcp", &["--loss", "99%"]).0.ends_with(" --air-loss 90.0%"), "no more than may be said");
+    }
+
+    #[test]
+    fn a_protocol_that_quic_does_not_follow_goes_by_udp() {
+        let said = |protocol: &str, options: &[&str]| {
+            let args = [&["explicated", "advise", "gw"], options].concat();
+            let Command::Advise(args) = Cli::try_parse_from(args).unwrap().command else { panic!("advise") };
+            let best = Row { protocol: protocol.to_string(), ..table()[0].clone() };
+            command(&args, &best, &Path { trip: 0.08, loss: 0.0, rate: 2e7, packet: Some(1400), routers: vec![] })
+        };
+        assert_eq!(said("LR-LMXCP", &[]), "explicated send gw FILE -p LR-LMXCP");
+        assert_eq!(said("bbr", &[]), "explicated send gw FILE -p bbr --transport udp --packet 1400B");
+        assert_eq!(said("bbr", &["--key", "k"]), "explicated send gw FILE -p bbr --key k --packet 1400B");
     }
 
     /// The table was made with the recovery that `send` uses.

@@ -22,12 +22,16 @@ pub(super) fn set(args: &Send, group: &mut FlowGroup) {
         group.values.set(param, loss);
     }
     if off && group.resolved.protocol.explicit() {
-        complain(format!(
-            "warning: --guard off: where no router of {} answers, nothing slows this transfer down, and OTHERS ON THE PATH STARVE; \
-             for networks of your own",
-            group.resolved.protocol.name()
-        ));
+        warn(group.resolved.protocol.name());
     }
+}
+
+/// Warns of a transfer of this protocol without a guard.
+pub(super) fn warn(protocol: &str) {
+    complain(format!(
+        "warning: --guard off: where no router of {protocol} answers, nothing slows this transfer down, and OTHERS ON THE PATH STARVE; \
+         for networks of your own"
+    ));
 }
 
 /// The controllers by which guarded flows have sent.

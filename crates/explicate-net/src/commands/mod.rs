@@ -23,6 +23,7 @@ mod recv;
 mod report;
 mod say;
 mod send;
+mod series;
 mod tally;
 mod words;
 

@@ -1,5 +1,6 @@
-//! `explicated recv --transport quic`.
+//! `explicated recv` by QUIC.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use explicate_core::guard::AIR_LOSS;
 use explicate_core::presets::DEFAULT_TCP;
 use explicate_core::units::Rate;
+use explicate_core::wire::UDP_PORT;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -18,6 +20,7 @@ use crate::endpoint::content::store::Store;
 use crate::endpoint::message::Verdict;
 use crate::error::{Context, Error, Result};
 use crate::files::pairing::{Invitation, State};
+use crate::files::probed::Probed;
 use crate::files::receiving::{Ended, Event, Receiving};
 use crate::files::socket::{self, Close, TURN};
 use crate::gateway::config::Limits;
@@ -32,9 +35,7 @@ const METRICS: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &Recv) -> Result<()> {
     if args.key.is_some() || args.open {
-        return Err(Error::Input(
-            "--transport quic has pairs of keys: pass --pair instead of --key or --open".to_string(),
-        ));
+        return Err(Error::Input("--key and --open belong to --transport udp: QUIC has --pair".to_string()));
     }
     if let Some(folder) = &args.to {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
@@ -50,7 +51,8 @@ async fn serve(args: &Recv) -> Result<()> {
         if args.pair || state.senders()?.is_empty() { Some(Invitation::new(identity.public)?) } else { None };
     // What this end sends are acknowledgements.
     let config = socket::controller_config(DEFAULT_TCP, AIR_LOSS)?;
-    let (endpoint, transport) = socket::open(args.bind, &identity, config, FASTEST, limits(args))?;
+    let (endpoint, transport) =
+        socket::open(bind(args), &identity, config, FASTEST, limits(args), Some(Probed::new()?))?;
     let address = endpoint.local_addr().or_fail(|| "find the socket's address".to_string())?;
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);
@@ -69,6 +71,15 @@ async fn serve(args: &Recv) -> Result<()> {
     socket::close(&endpoint, Close::Stopped).await;
     disk.abort();
     ended
+}
+
+/// Where to listen: at all addresses of IPv6 and IPv4, unless the user or the kernel has it otherwise.
+fn bind(args: &Recv) -> SocketAddr {
+    args.bind.unwrap_or_else(|| {
+        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, UDP_PORT));
+        let has_ipv6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();
+        if has_ipv6 { all } else { (Ipv4Addr::UNSPECIFIED, UDP_PORT).into() }
+    })
 }
 
 fn limits(args: &Recv) -> Limits {

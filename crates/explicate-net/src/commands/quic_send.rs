@@ -1,18 +1,22 @@
-//! `explicated send --transport quic`.
+//! `explicated send` by QUIC.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use explicate_core::guard::AIR_LOSS;
+use explicate_core::guard::{AIR_LOSS, ActiveController};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use quinn::Endpoint;
 use serde_json::{Value, json};
 
+use super::guard;
 use super::progress::Progress;
 use super::say::{complain, say};
+use super::send::PACKET;
+use super::series::Series;
+use super::words;
 use crate::cli::{Guard, Send};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -28,6 +32,8 @@ use crate::sys;
 
 /// Bytes that are sent and not acknowledged, at first ([`Sending::fit_window`]).
 const WINDOW: u32 = 1 << 20;
+/// What may be the cause of a silence.
+const SILENT: &str = "is `explicated recv` running there, and not by UDP (its options --key, --open, --transport)?";
 /// Between two attempts to go on.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -43,13 +49,40 @@ fn resolve(text: &str) -> Result<SocketAddr> {
 }
 
 pub(super) fn run(args: &Send) -> Result<()> {
-    if args.key.is_some() || args.guard == Guard::Off || args.series.is_some() || !args.params.is_empty() {
-        let message = "--key, --guard off, --series and --param belong to --transport plain";
+    if args.key.is_some() || args.packet.is_some() {
+        let message =
+            "--key and --packet belong to --transport udp: QUIC has pairs of keys, and finds the longest packet";
         return Err(Error::Input(message.to_string()));
     }
-    let config = socket::controller_config(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    let config = controller_config(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, config))
+}
+
+/// The laws of the window, as the user wants them.
+fn controller_config(args: &Send) -> Result<ControllerConfig> {
+    let mut config = socket::controller_config(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    config.guard = args.guard == Guard::On;
+    if !config.guard && config.protocol.explicit() {
+        guard::warn(config.protocol.name());
+    }
+    let group = words::flow(&args.protocol, PACKET, &args.params)?;
+    let known = config.protocol.params();
+    for param in known {
+        if let Some(value) = group.values.number(param.name) {
+            config.values.set(param, value);
+        }
+    }
+    // A value that is the default is not among those of the group.
+    for text in &args.params {
+        let name = text.split('=').next().unwrap_or_default().trim();
+        let Some(param) = known.iter().find(|param| param.name == name) else {
+            let name = format!("--param {name}: that is no parameter of {}", config.protocol.name());
+            return Err(Error::Input(format!("{name}; those of recoveries and flows need --transport udp")));
+        };
+        config.values.set(param, group.values.get(known, name));
+    }
+    Ok(config)
 }
 
 async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
@@ -62,17 +95,17 @@ async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
         None => state.receiver(&args.peer)?,
     };
     let Some(key) = known else {
-        let message = "this end is not paired with it: run `explicated recv --transport quic --pair` there, and pass its line by --pair";
+        let message = "this end is not paired with it: run `explicated recv --pair` there, and pass its line by --pair";
         return Err(Error::Input(format!("{}: {message}", args.peer)));
     };
     let content = content(args)?;
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
-    let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits)?;
+    let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits, None)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);
-    let mut run = Run::new(args, &content);
+    let mut run = Run::new(args, &content)?;
     let outcome = run.complete(ends, (address, key), (&state, invitation.as_ref()), content).await;
     let close = if outcome.is_ok() { Close::Done } else { Close::Stopped };
     socket::close(&endpoint, close).await;
@@ -100,6 +133,7 @@ struct Run<'a> {
     begun: Clock,
     counters: Arc<Counters>,
     progress: Option<Progress>,
+    series: Series,
     total: u64,
     /// Whether TCP's law moves or limits the window, as last reported.
     controller: Option<&'static str>,
@@ -111,7 +145,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(args: &'a Send, content: &Content) -> Run<'a> {
+    fn new(args: &'a Send, content: &Content) -> Result<Run<'a>> {
         let (total, name) = match content {
             Content::Items(items) => {
                 (items.iter().map(|item| item.size).sum(), items.first().map(|item| item.name.clone()))
@@ -119,19 +153,21 @@ impl<'a> Run<'a> {
             Content::Filler(..) => (0, None),
         };
         let progress = name.and_then(|name| Progress::new(name, total, args.json));
+        let series = Series::open(args.series.as_deref())?;
         let (counters, controller, controllers, intervals, before) = Default::default();
-        Run {
+        Ok(Run {
             args,
             begun: Clock::start(),
             counters,
             progress,
+            series,
             total,
             controller,
             controllers,
             intervals,
             before,
             lost: 0,
-        }
+        })
     }
 
     /// Connects and sends; goes on by another connection after one was lost, until the patience ends.
@@ -178,7 +214,7 @@ impl<'a> Run<'a> {
         let sending = tokio::select! {
             connected = connecting => Arc::new(connected?),
             () = tokio::time::sleep(timeout) => {
-                return Err(Failure::Final(format!("{} does not answer", self.args.peer)));
+                return Err(Failure::Final(format!("{} does not answer; {SILENT}", self.args.peer)));
             }
             () = stop() => return Err(Failure::Final("interrupted".to_string())),
         };
@@ -208,6 +244,8 @@ impl<'a> Run<'a> {
                 break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
             }
         };
+        let last_look = self.look(&sending).map_err(|e| Failure::Final(e.to_string()));
+        let outcome = outcome.and(last_look);
         self.lost += sending.connection.stats().path.lost_packets;
         sending.close(if outcome.is_ok() { Close::Done } else { Close::Stopped });
         outcome
@@ -223,6 +261,10 @@ impl<'a> Run<'a> {
             progress.show(Time::from_secs_f64(now), (done < self.total).then_some(done));
         }
         self.look_at_law(now, sending)?;
+        self.series.write(Time::from_secs_f64(now), |put| {
+            let number = sending.tunnel.number;
+            sending.tunnel.controller.lock().probe(&mut |variable, value| put(number, variable, value));
+        })?;
         if self.args.interval > 0.0 && now >= self.before.0 + self.args.interval {
             self.end_interval(now, Some(sending))?;
         }
@@ -234,10 +276,12 @@ impl<'a> Run<'a> {
         if controller.round_trip() == Time::ZERO {
             return Ok(());
         }
-        let (word, sentence) = match (controller.is_unanswered(), controller.is_limited()) {
-            (true, _) => ("tcp", "no router on the way answers: sending as TCP"),
-            (false, true) => ("limited", "the path is congested where no router answers: within TCP's window"),
-            (false, false) => ("own", "sending by the protocol's own law"),
+        let (word, sentence) = match controller.in_force() {
+            ActiveController::Fallback => ("tcp", "no router on the way answers: sending as TCP"),
+            ActiveController::Limited => {
+                ("limited", "the path is congested where no router answers: within TCP's window")
+            }
+            ActiveController::Own => ("own", "sending by the protocol's own law"),
         };
         drop(controller);
         if self.controller.replace(word) == Some(word) {
@@ -311,5 +355,39 @@ impl<'a> Run<'a> {
 async fn stop() {
     while !sys::stopped() {
         tokio::time::sleep(TURN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn config_of(options: &[&str]) -> Result<ControllerConfig> {
+        let args = [&["explicated", "send", "gw"], options].concat();
+        let Command::Send(args) = Cli::try_parse_from(args).unwrap().command else { panic!("send") };
+        controller_config(&args)
+    }
+
+    #[test]
+    fn parameters_of_the_protocol_are_those_of_the_preset_and_of_the_user() {
+        let number = |options: &[&str], name: &str| config_of(options).unwrap().values.number(name);
+        assert_eq!(number(&["-p", "xcp", "--param", "desired_rate=5Mbit/s"], "desired_rate"), Some(5e6));
+        assert_eq!(number(&["-p", "xcp"], "on_loss"), Some(1.0), "losses do not move the window");
+        assert_eq!(number(&["-p", "xcp", "--param", "on_loss=halve"], "on_loss"), Some(0.0));
+        let preset = explicate_core::presets::PRESETS.iter().find(|p| p.name == "LR-LMXCP").unwrap();
+        assert!(preset.params.contains(&("on_loss", 1.0)) && number(&[], "on_loss") == Some(1.0));
+        assert!(config_of(&[]).unwrap().guard && !config_of(&["--guard", "off", "-p", "cubic"]).unwrap().guard);
+    }
+
+    #[test]
+    fn parameters_of_recoveries_and_unknown_ones_are_refused() {
+        for (param, why) in [("max_rto=5s", "no parameter of xcp"), ("on_loss=never", "on_loss"), ("x=1", "x")] {
+            let refused =
+                config_of(&["-p", "xcp", "--param", param]).err().map(|error| (error.status(), error.to_string()));
+            assert!(refused.as_ref().is_some_and(|(status, said)| *status == 2 && said.contains(why)), "{refused:?}");
+        }
     }
 }

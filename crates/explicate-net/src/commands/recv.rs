@@ -1,10 +1,11 @@
-//! `explicated recv`.
+//! `explicated recv`; here by UDP.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::time::Duration;
 
 use explicate_core::units::Time;
+use explicate_core::wire::UDP_PORT;
 use serde_json::{Value, json};
 
 use super::say::{complain, say};
@@ -26,8 +27,13 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     if args.is_quic() {
         return super::quic_recv::run(args);
     }
-    let SocketAddr::V4(bind) = args.bind else {
-        return Err(Error::Input(format!("--bind {}: IPv6 needs --transport quic", args.bind)));
+    if args.pair {
+        return Err(Error::Input("--pair belongs to --transport quic".to_string()));
+    }
+    let bind = match args.bind {
+        None => SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT),
+        Some(SocketAddr::V4(bind)) => bind,
+        Some(bind) => return Err(Error::Input(format!("--bind {bind}: IPv6 needs --transport quic"))),
     };
     if let Some(folder) = &args.to {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
@@ -38,7 +44,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         idle: Time::from_secs_f64(args.idle),
         window: args.window,
         flows_per_source: args.flows_per_source as usize,
-        admission: admission(args)?,
+        admission: admission(args, bind)?,
         ..Limits::default()
     };
     let mut endpoint = Endpoint::open(bind, Some(limits), Clock::start())?;
@@ -133,15 +139,14 @@ pub(super) fn run(args: &Recv) -> Result<()> {
 }
 
 /// The proof required of senders: on a network a key, unless the user has passed `--open`.
-fn admission(args: &Recv) -> Result<Admission> {
+fn admission(args: &Recv, bind: SocketAddrV4) -> Result<Admission> {
     match &args.key {
         Some(path) => Ok(Admission::Key(Key::load(path)?)),
-        None if args.open || args.bind.ip().is_loopback() => Ok(Admission::Open),
+        None if args.open || bind.ip().is_loopback() => Ok(Admission::Open),
         None => Err(Error::Input(format!(
-            "no senders are permitted at {}. Say --key FILE (`explicated keygen FILE` makes one, which the sender needs too), \
+            "no senders are permitted at {bind}. Say --key FILE (`explicated keygen FILE` makes one, which the sender needs too), \
              --bind 127.0.0.1:{}, or --open to accept any sender",
-            args.bind,
-            args.bind.port()
+            bind.port()
         ))),
     }
 }

@@ -1,7 +1,5 @@
-//! `explicated send`.
+//! `explicated send`; here by UDP.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
 use std::path::Path;
 
@@ -22,6 +20,7 @@ use super::path::{self, LOOK};
 use super::progress::Progress;
 use super::report::{Done, Intervals, end};
 use super::say::{complain, say};
+use super::series::Series;
 use super::words;
 use crate::agent::AgentHost;
 use crate::cli::Send;
@@ -37,15 +36,13 @@ use crate::error::{Context, Error, Result};
 use crate::sys;
 
 /// IP length of a full packet, unless something else is said.
-const PACKET: &str = "1500B";
+pub(super) const PACKET: &str = "1500B";
 /// The longest that a greeting may name.
 const LONGEST_PACKET: u16 = 9000;
 /// What recoveries that have these parameters go by, unless something else is said, in base units. A retransmission timer that doubles
 /// up to 5 s only lets a transfer go on soon after an outage: a packet in so long is no load. `recount = "at_once"` finds the losses
 /// behind a transfer's last packets, of which no window's worth follows, without the timer.
 const RECOVER_SOON: &[(&str, f64)] = &[("max_rto", 5.0), ("recount", 1.0)];
-/// How often the series has a line.
-const SERIES: Time = Time::millis(50);
 /// How often flows are looked at that may have stalled.
 const STALLS: Time = Time::millis(250);
 
@@ -65,6 +62,9 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 pub(super) fn run(args: &Send) -> Result<()> {
     if args.is_quic() {
         return super::quic_send::run(args);
+    }
+    if args.pair.is_some() {
+        return Err(Error::Input("--pair belongs to --transport quic".to_string()));
     }
     if args.files.len() > 1 || args.file().is_some_and(Path::is_dir) {
         return Err(Error::Input("folders and several files need --transport quic".to_string()));
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         endpoint.sending.insert(id, sending(&to, &group, id, supply(args)?, None)?);
     }
     let mut path = path::Path::new(peer, to.key.clone(), group.packet);
-    let mut series = Series::open(args)?;
+    let mut series = Series::open(args.series.as_deref())?;
     let mut intervals = Intervals::default();
     let mut progress = Progress::of(args.file(), args.json);
     let mut controllers = ControllerLog::new(&group);
@@ -121,7 +121,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
         let search = if path.searches() { now + LOOK } else { now + STALLS };
-        endpoint.run(next.min(series.next(now)).min(looks).min(controllers.next()).min(search), &over)?;
+        endpoint.run(next.min(series.due()).min(looks).min(controllers.next()).min(search), &over)?;
         let now = endpoint.now();
         controllers.look(now, &endpoint, args.json)?;
         if let Some(length) = path.shorter(now, &endpoint) {
@@ -129,7 +129,12 @@ pub(super) fn run(args: &Send) -> Result<()> {
             group.packet = length;
             shorten(&to, &group, &mut endpoint, &mut intervals)?;
         }
-        series.write(now, &mut endpoint)?;
+        series.write(now, |put| {
+            for (id, Sending { flow, .. }) in &mut endpoint.sending {
+                put(*id, "srtt_ms", flow.srtt().as_millis_f64());
+                flow.probe(&mut |variable, value| put(*id, variable, value));
+            }
+        })?;
         if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
             progress.update(now, flow);
         }
@@ -313,41 +318,6 @@ fn finish(
     match problem {
         Some(why) => Err(Error::Failed(why)),
         None => Ok(()),
-    }
-}
-
-/// The flows' variables over time.
-struct Series {
-    out: Option<BufWriter<File>>,
-    due: Time,
-}
-
-impl Series {
-    fn open(args: &Send) -> Result<Series> {
-        let Some(path) = &args.series else { return Ok(Series { out: None, due: Time::NEVER }) };
-        let made = File::create(path).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            writeln!(out, "time_s,flow,variable,value")?;
-            Ok(out)
-        });
-        let out = made.or_fail(|| format!("write {}", path.display()))?;
-        Ok(Series { out: Some(out), due: SERIES })
-    }
-    fn next(&self, _now: Time) -> Time {
-        self.due
-    }
-    fn write(&mut self, now: Time, endpoint: &mut Endpoint) -> Result<()> {
-        let Some(out) = self.out.as_mut().filter(|_| self.due <= now) else { return Ok(()) };
-        self.due = now + SERIES;
-        let mut text = String::new();
-        for (id, flow) in &mut endpoint.sending {
-            let mut put = |variable: &'static str, value: f64| {
-                text += &format!("{:.6},{id},{variable},{value}\n", now.as_secs_f64());
-            };
-            put("srtt_ms", flow.flow.srtt().as_millis_f64());
-            flow.flow.probe(&mut put);
-        }
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_fail(|| "write the series".to_string())
     }
 }
 

@@ -54,6 +54,21 @@ impl Verdict {
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
+    /// What it means to the sender's user, unless all is well; the receiver may have held a part before this transfer.
+    pub fn problem(self, held_before: bool) -> Option<&'static str> {
+        Some(match self {
+            Verdict::Same => return None,
+            Verdict::Differs if held_before => {
+                "the received file differs from the one sent: the part of an earlier transfer was damaged, or the file has \
+                 changed; the other end has removed it: send it again"
+            }
+            Verdict::Differs => "the received file differs from the one sent: its SHA-256 differs",
+            Verdict::Missing | Verdict::Checking => "the other end has not received everything",
+            Verdict::NotWritten => "the other end could not write the file",
+            Verdict::Full => "the other end's disk is full",
+            Verdict::NameExists => "meanwhile the other end has another file of this name, and does not replace it",
+        })
+    }
     /// The verdict of this number.
     pub fn of(number: u8) -> Option<Verdict> {
         VERDICTS.get((number as usize).wrapping_sub(1)).copied()
@@ -91,9 +106,11 @@ pub enum Refusal {
     Quota,
     /// The folder cannot be written.
     NotWritable,
+    /// The receiver takes transfers by QUIC.
+    Quic,
 }
 
-const REFUSALS: [Refusal; 14] = [
+const REFUSALS: [Refusal; 15] = [
     Refusal::Full,
     Refusal::PerSource,
     Refusal::WrongKey,
@@ -108,6 +125,7 @@ const REFUSALS: [Refusal; 14] = [
     Refusal::NoSpace,
     Refusal::Quota,
     Refusal::NotWritable,
+    Refusal::Quic,
 ];
 
 impl Refusal {
@@ -125,6 +143,9 @@ impl Refusal {
             Refusal::Full => "the other end has its maximum number of flows (its option --flows); try again later",
             Refusal::PerSource => {
                 "the other end accepts no more flows from this address (its option --flows-per-source)"
+            }
+            Refusal::Quic => {
+                "the other end receives by QUIC: send without --transport udp and --key, or pass one of them to `recv` too"
             }
             Refusal::WrongKey => "the other end has another key: both need the same file for --key",
             Refusal::NeedsKey => "the other end requires a key: pass --key FILE with its key",

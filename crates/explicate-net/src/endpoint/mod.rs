@@ -19,6 +19,7 @@ use crate::sys::{self, BATCH, Batch};
 pub mod answers;
 pub mod auth;
 pub mod content;
+pub mod echoes;
 pub mod gate;
 pub mod hello;
 pub mod message;

@@ -15,8 +15,9 @@ use super::answers::Answers;
 use super::auth::{Code, Key as Secret};
 use super::content::Stock;
 use super::content::store::{Offer, Store};
-use super::gate::{Admission, Gate, Judged, Limiter};
-use super::hello::{self, Content, Hello};
+use super::echoes::{Echoes, PROBES};
+use super::gate::{Admission, Gate, Judged};
+use super::hello::{Content, Hello};
 use super::message::{self, Message, Refusal};
 use super::outbox::Outbox;
 
@@ -59,7 +60,7 @@ impl Default for Limits {
             admission: Admission::default(),
             flows_per_source: 64,
             greetings: 100,
-            probes: 20_000,
+            probes: PROBES,
         }
     }
 }
@@ -89,7 +90,7 @@ pub struct Counters {
 pub struct Receivers {
     limits: Limits,
     gate: Gate,
-    probes: Limiter,
+    echoes: Echoes,
     /// The flows.
     pub flows: BTreeMap<Key, Receiving>,
     /// Destination of files; without it they are refused. It outlives the flows and keeps their partial files.
@@ -119,12 +120,12 @@ impl Receivers {
         let (flows, counters, ended) = Default::default();
         let (last_check_at, next_answer_at, next_warning_at) = Default::default();
         let gate = Gate::new(limits.admission.clone(), secret, limits.idle, limits.greetings);
-        let probes = Limiter::new(limits.probes, limits.probes);
+        let echoes = Echoes::new(limits.probes);
         let (store, waiting, next_ack_at, stalled, news) = (None, 0, Time::NEVER, false, Vec::new());
         Receivers {
             limits,
             gate,
-            probes,
+            echoes,
             flows,
             store,
             waiting,
@@ -208,26 +209,13 @@ impl Receivers {
     pub fn handle_message(&mut self, now: Time, from: SocketAddrV4, message: Message, out: &mut Outbox) {
         match message {
             Message::Question(number, _) => self.conclude(now, (from, number), out),
-            Message::Knock(number, version, code) => {
-                let reply = match self.gate.knock(now, from, number, &code) {
-                    Some(_) if u32::from(version) != hello::VERSION => Message::Refused(number, Refusal::Version),
-                    Some(cookie) => Message::Cookie(number, cookie),
-                    None => {
-                        self.counters.too_many += 1;
-                        return;
-                    }
-                };
-                self.counters.cookies += u64::from(matches!(reply, Message::Cookie(..)));
-                send(from, reply, out);
-            }
-            Message::Probe(index, nonce, sent, code) => {
-                // The echo is no longer than the probe, and its address has returned a cookie.
-                if self.gate.is_probe(now, from, nonce, &code) && self.probes.passes(now, *from.ip()) {
-                    send(from, Message::Echo(index, nonce, sent, now), out);
-                } else {
-                    self.counters.too_many += 1;
+            Message::Knock(..) | Message::Probe(..) => match self.echoes.answer(&mut self.gate, now, from, message) {
+                Some(answer) => {
+                    self.counters.cookies += u64::from(matches!(answer, Message::Cookie(..)));
+                    send(from, answer, out);
                 }
-            }
+                None => self.counters.too_many += 1,
+            },
             _ => {}
         }
     }

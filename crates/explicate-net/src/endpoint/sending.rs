@@ -269,17 +269,8 @@ impl Sending {
     }
     /// The failure that a verdict indicates.
     fn failed_by(&self, verdict: Verdict) -> TransferState {
-        failed(match verdict {
-            Verdict::Differs if self.have.is_some_and(|have| have > 0) => {
-                "the received file differs from the one sent: the part of an earlier transfer was damaged, or the file has \
-                 changed; the other end has removed it: send it again"
-            }
-            Verdict::Differs => "the received file differs from the one sent: its SHA-256 differs",
-            Verdict::Missing => "the other end has not received everything",
-            Verdict::Full => "the other end's disk is full",
-            Verdict::NameExists => "meanwhile the other end has another file of this name, and does not replace it",
-            Verdict::NotWritten | Verdict::Same | Verdict::Checking => "the other end could not write the file",
-        })
+        let held_before = self.have.is_some_and(|have| have > 0);
+        failed(verdict.problem(held_before).unwrap_or("the other end could not write the file"))
     }
     /// When to abort, if an answer is overdue.
     fn gives_up(&self) -> Time {

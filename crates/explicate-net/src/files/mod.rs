@@ -2,6 +2,7 @@
 //!
 //! - [`pairing`] holds this end's key and the keys that it trusts, [`message`] is what streams begin with, and [`tree`] lists what
 //!   is sent;
+//! - [`probed`] answers `explicated probe` and `advise`;
 //! - [`socket`] opens QUIC under the law and with the headers of [`gateway`](crate::gateway);
 //! - [`sending`] and [`receiving`] are the two ends. What arrives goes into [`Store`](crate::endpoint::content::store::Store).
 //!
@@ -10,6 +11,7 @@
 
 pub mod message;
 pub mod pairing;
+pub mod probed;
 pub mod receiving;
 pub mod sending;
 pub mod socket;

@@ -21,6 +21,7 @@ use crate::endpoint::hello::SHA;
 use crate::endpoint::message::{Refusal, Verdict};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::silence;
+use crate::gateway::socket::canonical;
 use crate::gateway::transport::Transport;
 
 /// Bytes that are written at a time.
@@ -224,7 +225,8 @@ impl Receiving {
             let secret: [u8; SECRET] = secret.try_into().ok()?;
             let invited = Kind::of(kind[0]) == Some(Kind::Secret)
                 && lock(&self.invitation).take_if(|invitation| invitation.is_secret(&secret)).is_some();
-            if !invited || self.state.add_sender(key, &connection.remote_address().ip().to_string()).is_err() {
+            if !invited || self.state.add_sender(key, &canonical(connection.remote_address()).ip().to_string()).is_err()
+            {
                 return None;
             }
             send.write_all(&[0]).await.ok()?;
@@ -232,7 +234,7 @@ impl Receiving {
         };
         let paired = tokio::time::timeout(HEAD, secret).await.ok().flatten().is_some();
         if paired {
-            self.report(Event::Paired(connection.remote_address(), key));
+            self.report(Event::Paired(canonical(connection.remote_address()), key));
         }
         paired
     }
@@ -402,7 +404,7 @@ impl Receiving {
         let folder = || self.store.as_ref().map(|store| lock(store).folder().to_path_buf()).unwrap_or_default();
         let path = offer.map(|offer| folder().join(&offer.name));
         let (bytes, lasted) = (stream.bytes, stream.begun.elapsed());
-        let peer = stream.connection.remote_address();
+        let peer = canonical(stream.connection.remote_address());
         self.report(Event::Ended(Ended { peer, path, bytes, lasted, verdict }));
         stream.say(&message::verdict(verdict, bytes)).await?;
         let _ = stream.receive.stop(Close::Done.into());

@@ -17,7 +17,7 @@ use super::tree::Item;
 use crate::endpoint::content::Supply;
 use crate::endpoint::content::store::Offer;
 use crate::endpoint::hello::SHA;
-use crate::endpoint::message::{Refusal, Verdict};
+use crate::endpoint::message::Refusal;
 use crate::gateway::identity::{FILES, Identity, PublicKey};
 use crate::gateway::silence;
 use crate::gateway::transport::Transport;
@@ -216,7 +216,7 @@ impl Sending {
         let verdict = stream.read().await.and_then(message::read_verdict);
         let (verdict, received) = verdict.ok_or_else(|| self.failure("the receiver gave no verdict"))?;
         self.counters.received.fetch_add(received, Ordering::Relaxed);
-        match problem(verdict) {
+        match verdict.problem(held > 0) {
             None => Ok(()),
             Some(problem) => Err(Failure::Final(format!("{}: {problem}", item.name))),
         }
@@ -299,20 +299,6 @@ impl Sending {
     /// Ends the connection.
     pub fn close(&self, why: Close) {
         self.connection.close(why.into(), b"");
-    }
-}
-
-/// What a verdict means to the sender's user, unless all is well.
-fn problem(verdict: Verdict) -> Option<&'static str> {
-    match verdict {
-        Verdict::Same => None,
-        Verdict::Differs => {
-            Some("what has arrived differs from the file: the receiver removed it; the file may have changed meanwhile")
-        }
-        Verdict::Missing | Verdict::Checking => Some("not all has arrived"),
-        Verdict::NotWritten => Some("the other end could not write it"),
-        Verdict::Full => Some("the other end's disk is full"),
-        Verdict::NameExists => Some("another file got this name meanwhile; the other end keeps what arrived"),
     }
 }
 

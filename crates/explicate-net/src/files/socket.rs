@@ -10,6 +10,7 @@ use explicate_core::units::Rate;
 use quinn::{ConnectionError, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
 
+use super::probed::Probed;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::gateway::config::Limits;
@@ -48,20 +49,21 @@ impl From<Close> for VarInt {
 pub fn controller_config(protocol: &str, air_loss: f64) -> Result<ControllerConfig> {
     let known = registry::resolve(protocol).ok().map(|resolved| resolved.protocol);
     let followed = known.filter(|protocol| ControllerConfig::can_follow(*protocol));
-    followed.map(|protocol| ControllerConfig { protocol, air_loss }).ok_or_else(|| {
+    followed.map(|protocol| ControllerConfig::new(protocol, air_loss)).ok_or_else(|| {
         let names = registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
-        Error::Input(format!("--transport quic follows {}, not `{protocol}`", names.join(", ")))
+        Error::Input(format!("QUIC follows {}, not `{protocol}`; --transport udp has all protocols", names.join(", ")))
     })
 }
 
-/// An endpoint at this address, and what makes its connections.
+/// An endpoint at this address, which may answer probes, and what makes its connections.
 pub fn open(
     bind: SocketAddr,
     identity: &Identity,
     controller: ControllerConfig,
     rate: Rate,
     limits: Limits,
+    probed: Option<Probed>,
 ) -> Result<(Endpoint, Transport)> {
     let what = || format!("open the socket at {bind}");
     let socket = UdpSocket::bind(bind).or_fail(what)?;
@@ -72,7 +74,11 @@ pub fn open(
     let cid_key = identity.cid_key;
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
     let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
-    let socket = Arc::new(Socket::new(inner, None, tunnels));
+    let mut socket = Socket::new(inner, None, tunnels);
+    if let Some(mut probed) = probed {
+        socket = socket.answering(Box::new(move |from, bytes| probed.answer(from, bytes)));
+    }
+    let socket = Arc::new(socket);
     let endpoint = Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime));
     Ok((endpoint.or_fail(what)?, transport))
 }

@@ -114,7 +114,7 @@ impl Wan {
     /// The laws of the windows; [`Config::load`] has checked the protocol.
     pub fn controller_config(&self) -> Option<ControllerConfig> {
         let protocol = registry::protocol(if self.rate.is_some() { &self.protocol } else { DEFAULT_TCP })?;
-        Some(ControllerConfig { protocol, air_loss: self.air_loss })
+        Some(ControllerConfig::new(protocol, self.air_loss))
     }
     fn check(&self) -> std::result::Result<(), String> {
         let followed = || registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));

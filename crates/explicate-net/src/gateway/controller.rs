@@ -17,8 +17,10 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, SenderInit, Sent};
-use explicate_core::guard::{Change, FEWEST, FullQueue, LeastRtt, Limit, Seen};
+use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
+use explicate_core::guard::{
+    ActiveController, Change, FEWEST, FullQueue, LeastRtt, Limit, Seen, TIMES_ARRIVED, UNPROVEN,
+};
 use explicate_core::params::Values;
 use explicate_core::presets::{DEFAULT_FALLBACK, DEFAULT_TCP};
 use explicate_core::registry;
@@ -37,19 +39,29 @@ const LEAST: f64 = 4.0;
 /// Packets beyond the window for the first probe of a silent path, with QUIC's own, and for each of the next ones.
 const FIRST_PROBE: f64 = 24.0;
 const NEXT_PROBE: f64 = 4.0;
+/// So many packets are acknowledged without an answer of a router before datagrams leave in batches.
+const SILENT: u64 = 100;
 /// First window, packets (RFC 9002 section 7.2).
 const INITIAL: f64 = 10.0;
 
 /// By which laws windows move.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct ControllerConfig {
     /// The protocol of the core.
     pub protocol: &'static AnyProtocol,
+    /// Its parameters.
+    pub values: Values,
     /// Share of the datagrams that the air may lose beyond repair: no sign of a narrower line.
     pub air_loss: f64,
+    /// Whether TCP's law limits the window, and moves it while no router answers.
+    pub guard: bool,
 }
 
 impl ControllerConfig {
+    /// This protocol with losses that do not move its window, if it has parameters for that, and with a guard.
+    pub fn new(protocol: &'static AnyProtocol, air_loss: f64) -> ControllerConfig {
+        ControllerConfig { protocol, values: unmoved_by_losses(protocol), air_loss, guard: true }
+    }
     /// Whether a connection can follow this protocol: one of TCP, or an explicit one with neither a pace nor timers nor agents, whose
     /// receiver returns the sum of the feedback, or a code and a flag.
     pub fn can_follow(protocol: &AnyProtocol) -> bool {
@@ -57,10 +69,11 @@ impl ControllerConfig {
             let tcp = [DEFAULT_TCP, DEFAULT_FALLBACK].map(registry::resolve);
             return tcp.iter().flatten().any(|tcp| tcp.protocol.name() == protocol.name());
         }
-        let sender = sender(protocol, 1500.0, Rate::mbps(1));
-        let paced = sender.allowance().pacing.is_some();
-        let plain = !paced && !sender.interest().timer && protocol.agent_params().is_empty();
-        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !protocol.congestion_header())
+        let values = unmoved_by_losses(protocol);
+        let (sender, headed) = (sender(protocol, &values, 1500.0, Rate::mbps(1)), protocol.congestion_header());
+        let timer = if headed { sender.interest().timer } else { sender.next_timer() != Time::NEVER };
+        let plain = sender.allowance().pacing.is_none() && !timer && protocol.agent_params().is_empty();
+        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !headed)
     }
 }
 
@@ -74,8 +87,13 @@ pub struct WindowController {
     /// TCP's law, whose window may be the limit.
     tcp: Box<AnySender>,
     limit: Limit,
-    /// Whether routers answer; `None` with an own port, which always does.
+    guard: bool,
+    /// Whether routers answer; `None` with an own port, which always does, and without a guard.
     answers: Option<Answers>,
+    /// Most packets under way without an own port, by those that arrived in this round trip and the one before.
+    most: f64,
+    /// Packets acknowledged since a router last answered.
+    unanswered: u64,
     /// The last loss that TCP's law was given.
     lost_at: Time,
     least_rtt: LeastRtt,
@@ -115,29 +133,34 @@ impl Round {
     }
 }
 
-/// A sender of this protocol whose losses do not move its window, if it has parameters for that.
-fn sender(protocol: &AnyProtocol, packet: f64, rate: Rate) -> Box<AnySender> {
+/// Values by which losses do not move the window of this protocol, if it has parameters for that.
+fn unmoved_by_losses(protocol: &AnyProtocol) -> Values {
     let mut values = Values::default();
-    for name in ["on_loss", "on_timeout"] {
-        if let Some(param) = protocol.params().iter().find(|param| param.name == name) {
-            values.set(param, 1.0);
-        }
+    for param in protocol.params().iter().filter(|param| ["on_loss", "on_timeout"].contains(&param.name)) {
+        values.set(param, 1.0);
     }
-    protocol.sender(&SenderInit { values: &values, packet, initial_window: INITIAL, interface: rate })
+    values
+}
+
+fn sender(protocol: &AnyProtocol, values: &Values, packet: f64, rate: Rate) -> Box<AnySender> {
+    protocol.sender(&SenderInit { values, packet, initial_window: INITIAL, interface: rate })
 }
 
 impl WindowController {
     /// A sender by these laws over a line of this rate.
-    pub fn new(config: ControllerConfig, packet: u16, rate: Rate, clock: Clock) -> WindowController {
+    pub fn new(config: &ControllerConfig, packet: u16, rate: Rate, clock: Clock) -> WindowController {
         let (packet, protocol) = (packet as f64, config.protocol);
         let tcp = registry::protocol(DEFAULT_TCP).unwrap_or(protocol);
         WindowController {
-            sender: sender(protocol, packet, rate),
+            sender: sender(protocol, &config.values, packet, rate),
             explicit: protocol.explicit(),
             headed: protocol.congestion_header(),
-            tcp: sender(tcp, packet, rate),
+            tcp: sender(tcp, &Values::default(), packet, rate),
             limit: Limit::new(config.air_loss),
+            guard: config.guard,
             answers: None,
+            most: UNPROVEN,
+            unanswered: 0,
             lost_at: Time::ZERO,
             least_rtt: LeastRtt::default(),
             round: Round::new(Time::ZERO),
@@ -156,13 +179,18 @@ impl WindowController {
         }
     }
 
-    /// There is no own port: TCP's law moves the window while no router answers.
+    /// There is no own port: with a guard, TCP's law moves the window while no router answers.
     pub fn expect_no_port(&mut self) {
-        self.answers = self.explicit.then(Answers::default);
+        self.answers = (self.explicit && self.guard).then(Answers::default);
     }
     /// No router answers.
     pub fn is_unanswered(&self) -> bool {
         self.answers.as_ref().is_some_and(|answers| !answers.answering())
+    }
+    /// Whether datagrams leave one by one. In a batch that the interface does not divide (GSO on a virtual one) a router finds one
+    /// header for all; where none answers, batches save most of the CPU time.
+    pub fn sends_singly(&self) -> bool {
+        self.explicit && self.unanswered < SILENT
     }
     /// The window, packets.
     pub fn window(&self) -> f64 {
@@ -177,7 +205,9 @@ impl WindowController {
     pub fn allowed(&self) -> f64 {
         let waits =
             if self.srtt > Time::ZERO { ACK_DELAY.as_secs_f64() / self.srtt.as_secs_f64().max(1e-3) } else { 0.0 };
-        self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64 + self.probes
+        let bounded = self.answers.as_ref().is_some_and(Answers::answering);
+        let most = if bounded { self.most } else { f64::INFINITY };
+        (self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64 + self.probes).min(most)
     }
     /// Lets a probe of a silent path pass a full window.
     pub fn allow_probe(&mut self) {
@@ -194,6 +224,22 @@ impl WindowController {
     /// Smoothed round-trip time.
     pub fn round_trip(&self) -> Time {
         self.srtt
+    }
+    /// Its variables, and those of the sender.
+    pub fn probe(&self, put: Probe<'_>) {
+        put("srtt_ms", self.srtt.as_millis_f64());
+        put("window", self.window());
+        put("in_flight", self.in_flight as f64 / self.packet);
+        put("law", self.in_force() as u8 as f64);
+        self.sender.probe(put);
+    }
+    /// The law that moves the window now.
+    pub fn in_force(&self) -> ActiveController {
+        match (self.is_unanswered(), self.is_limited()) {
+            (true, _) => ActiveController::Fallback,
+            (false, true) => ActiveController::Limited,
+            (false, false) => ActiveController::Own,
+        }
     }
 
     /// A packet with what the sender asks of routers in a datagram that leaves; `spare` is what the own port has for this connection,
@@ -281,8 +327,11 @@ impl WindowController {
         if self.is_unanswered() {
             self.tcp.on_ack(&ack);
             self.sender.resume(now, self.window(), self.srtt);
+            self.round = Round::new(now);
+            self.unanswered += newly_acked as u64;
             return;
         }
+        self.unanswered = 0;
         if self.explicit && !self.headed {
             self.answer_each(&ack);
         } else {
@@ -292,6 +341,15 @@ impl WindowController {
             self.tcp.on_ack(&ack);
         }
         self.end_round(now);
+        self.bound_start(now);
+    }
+
+    /// Routers much wider than what follows them grant windows that are far too large before a loss can be seen.
+    fn bound_start(&mut self, now: Time) {
+        self.most = self.most.max(TIMES_ARRIVED * self.round.acknowledged as f64 / self.packet);
+        if self.answers.is_some() && self.sender.allowance().cwnd > self.most {
+            self.sender.resume(now, self.most, self.srtt);
+        }
     }
 
     /// Routers may have begun or ceased to answer. TCP's law goes on from what is under way.
@@ -320,6 +378,9 @@ impl WindowController {
             return;
         }
         let round = std::mem::replace(&mut self.round, Round::new(now));
+        let span = now.since(round.began).as_secs_f64().max(1e-9);
+        let arrived = round.acknowledged as f64 / self.packet * self.srtt.as_secs_f64() / span;
+        self.most = UNPROVEN.max(TIMES_ARRIVED * arrived);
         let waited = round.waited.max(std::mem::replace(&mut self.waited, round.waited));
         let lost = round.lost as f64 / self.packet;
         let delay = round.rtt.since(self.least_rtt.get()).since(waited);
@@ -328,7 +389,7 @@ impl WindowController {
         if self.is_limited() && lost > self.limit.borne(&seen) {
             self.tcp.on_loss(&self.loss(LossKind::Duplicates));
         }
-        if self.limit.take(now, &seen) == Some(Change::Begins) {
+        if self.guard && self.limit.take(now, &seen) == Some(Change::Begins) {
             let arrives = sent - lost;
             self.tcp.resume(now, (arrives.min(self.sender.allowance().cwnd) / 2.0).max(LEAST), self.srtt);
         }
@@ -410,8 +471,8 @@ mod tests {
     use super::*;
 
     fn controller(name: &str) -> WindowController {
-        let config = ControllerConfig { protocol: registry::protocol(name).unwrap(), air_loss: AIR_LOSS };
-        WindowController::new(config, 1500, Rate::mbps(20), Clock::start())
+        let config = ControllerConfig::new(registry::protocol(name).unwrap(), AIR_LOSS);
+        WindowController::new(&config, 1500, Rate::mbps(20), Clock::start())
     }
 
     #[test]
@@ -490,6 +551,59 @@ mod tests {
         assert_eq!(over, 87.5, "cut once");
         assert_eq!(after("vcp", 0), 100.0, "no router has answered");
         assert!(after("xtcp", 0) > 100.0 && after("xtcp", (flag::CONGESTED as u32) << 8) < 60.0);
+    }
+
+    /// Routers grant 10 MB/s at once: without an own port at most 1024 packets are under way, and then eight times those that arrive.
+    #[test]
+    fn wide_routers_grant_no_more_than_eight_times_what_arrives() {
+        let granted = |guard: bool, port: bool, arrived: u64| {
+            let config =
+                ControllerConfig { guard, ..ControllerConfig::new(registry::protocol("xcp").unwrap(), AIR_LOSS) };
+            let mut controller = WindowController::new(&config, 1500, Rate::mbps(100_000), Clock::start());
+            if !port {
+                controller.expect_no_port();
+            }
+            controller.answered(1);
+            controller.on_ack(1500 * arrived, Time::secs(1), Time::secs(1));
+            controller.returned(10_000_000);
+            controller.on_end_acks(0, false);
+            controller.allowed()
+        };
+        assert_eq!(granted(true, false, 10), 1024.0);
+        assert_eq!(granted(true, false, 200), 1600.0);
+        for unbounded in [granted(true, true, 10), granted(false, false, 10)] {
+            assert!(unbounded > 6000.0, "{unbounded}");
+        }
+    }
+
+    #[test]
+    fn datagrams_leave_in_batches_where_no_router_answers() {
+        let mut controller = controller("xcp");
+        controller.expect_no_port();
+        let mut acknowledged = |packets: u64, answered: u32| {
+            controller.answered(answered);
+            controller.on_ack(1500 * packets, Time(1), Time(1));
+            controller.on_end_acks(0, false);
+            controller.sends_singly()
+        };
+        assert_eq!(
+            [(99, 0), (1, 0), (1, 1), (99, 1)].map(|(packets, count)| acknowledged(packets, count)),
+            [true, false, true, true]
+        );
+        let mut tcp = self::controller(DEFAULT_TCP);
+        tcp.expect_no_port();
+        assert!(!tcp.sends_singly());
+    }
+
+    #[test]
+    fn without_a_guard_neither_silence_nor_losses_make_tcp_the_law() {
+        let config =
+            ControllerConfig { guard: false, ..ControllerConfig::new(registry::protocol("xcp").unwrap(), AIR_LOSS) };
+        let mut controller = WindowController::new(&config, 1500, Rate::mbps(20), Clock::start());
+        controller.expect_no_port();
+        controller.sender.resume(controller.clock.now(), 1000.0, Time::millis(100));
+        rounds(&mut controller, 10, 40, 300, 0);
+        assert_eq!((controller.window(), controller.in_force()), (1000.0, ActiveController::Own));
     }
 
     /// TCP's law has no routers that answer: quinn's losses move its window.

@@ -126,7 +126,8 @@ pub fn read(bytes: &[u8]) -> Result<Packet, WireError> {
     let read = datagram::read(bytes)?;
     let headed = read.packet.congestion.is_present() && read.payload == LEN;
     let plain = read.packet.transport.payload() > 0 && read.payload == TRANSPORT_LEN && bytes.len() >= LEN;
-    if headed || plain { Ok(read.packet) } else { Err(WireError::Length) }
+    let message = read.packet.transport.has(flag::CONTROL);
+    if (headed || plain) && !message { Ok(read.packet) } else { Err(WireError::Length) }
 }
 
 /// Adds the feedback of a packet that routers have answered to a sum, modulo 2^32.

@@ -5,12 +5,12 @@ use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use explicate_core::wire::Packet;
-use quinn::udp::{RecvMeta, Transmit};
+use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
 use super::parity::Parity;
@@ -33,7 +33,7 @@ pub struct Tunnels {
 }
 
 /// An IPv4 address as the peer's socket writes it.
-fn canonical(address: SocketAddr) -> SocketAddr {
+pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
@@ -59,12 +59,18 @@ impl Tunnels {
     }
 }
 
+/// Answers a datagram that is not QUIC's, if it has an answer.
+pub type Answer = Box<dyn FnMut(SocketAddr, &[u8]) -> Option<Vec<u8>> + Send>;
+
 /// QUIC's socket.
 pub struct Socket {
     inner: Arc<dyn AsyncUdpSocket>,
     port: Option<Arc<Port>>,
     tunnels: Arc<Tunnels>,
     repaired: Mutex<VecDeque<(SocketAddr, Vec<u8>)>>,
+    others: Option<Mutex<Answer>>,
+    /// Without a port: the last datagram's connection sends one by one.
+    singly: AtomicBool,
 }
 
 impl fmt::Debug for Socket {
@@ -76,7 +82,11 @@ impl fmt::Debug for Socket {
 impl Socket {
     /// Around the system's socket; without a port datagrams leave at once.
     pub fn new(inner: Arc<dyn AsyncUdpSocket>, port: Option<Arc<Port>>, tunnels: Arc<Tunnels>) -> Socket {
-        Socket { inner, port, tunnels, repaired: Mutex::default() }
+        Socket { inner, port, tunnels, repaired: Mutex::default(), others: None, singly: AtomicBool::new(true) }
+    }
+    /// The same with answers to other datagrams than QUIC's.
+    pub fn answering(self, others: Answer) -> Socket {
+        Socket { others: Some(Mutex::new(others)), ..self }
     }
 
     /// Removes the headers of the datagrams in a buffer, in place; the bytes that are left.
@@ -90,7 +100,9 @@ impl Socket {
             let datagram = &buffer[at..at + length];
             let keep = match shim::read(datagram).map(|packet| Packet { tos: ecn, ..packet }) {
                 Err(_) => {
-                    self.tunnels.malformed.fetch_add(1, Ordering::Relaxed);
+                    if !self.answer(meta, datagram) {
+                        self.tunnels.malformed.fetch_add(1, Ordering::Relaxed);
+                    }
                     false
                 }
                 Ok(packet) => match &tunnel {
@@ -119,6 +131,16 @@ impl Socket {
         repaired.into_iter().for_each(|datagram| self.repair(peer, datagram));
         keep
     }
+    /// Answers a datagram that is not QUIC's; whether it has an answer.
+    fn answer(&self, meta: &RecvMeta, datagram: &[u8]) -> bool {
+        let Some(others) = &self.others else { return false };
+        let answer = others.lock().unwrap_or_else(PoisonError::into_inner)(meta.addr, datagram);
+        let Some(contents) = &answer else { return false };
+        let (destination, src_ip) = (meta.addr, meta.dst_ip);
+        // Lost if the socket is full, as by a network.
+        let _ = self.inner.try_send(&Transmit { destination, ecn: None, contents, segment_size: None, src_ip });
+        true
+    }
     fn repair(&self, peer: SocketAddr, datagram: Vec<u8>) {
         let mut repaired = self.repaired.lock().unwrap_or_else(PoisonError::into_inner);
         if repaired.len() < MOST_REPAIRED {
@@ -142,8 +164,10 @@ impl Socket {
     /// Sends without a port.
     fn send_directly(&self, transmit: &Transmit<'_>, segment: usize) -> io::Result<()> {
         let tunnel = self.tunnels.get(transmit.destination);
-        let ip_headers = if transmit.destination.is_ipv4() { 28 } else { 48 };
-        let mut all = Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN);
+        let singly = tunnel.as_ref().is_some_and(|tunnel| tunnel.controller.lock().sends_singly());
+        self.singly.store(singly, Ordering::Relaxed);
+        let ip_headers = if canonical(transmit.destination).is_ipv4() { 28 } else { 48 };
+        let (mut all, mut ecn) = (Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN), None);
         for contents in transmit.contents.chunks(segment) {
             let packet = match &tunnel {
                 Some(tunnel) => tunnel.leave(contents, ip_headers, 0.0, false).0,
@@ -152,11 +176,12 @@ impl Socket {
             let mut bytes = with_room(contents);
             shim::write(&packet, &mut bytes);
             all.extend_from_slice(&bytes);
+            ecn = ecn.or(EcnCodepoint::from_bits(packet.ecn() as u8));
         }
         let segment_size = transmit.segment_size.map(|size| size + shim::LEN);
         self.inner.try_send(&Transmit {
             destination: transmit.destination,
-            ecn: None,
+            ecn,
             contents: &all,
             segment_size,
             src_ip: transmit.src_ip,
@@ -209,7 +234,11 @@ impl AsyncUdpSocket for Socket {
         self.inner.local_addr()
     }
     fn max_transmit_segments(&self) -> usize {
-        if self.port.is_some() { SEGMENTS } else { self.inner.max_transmit_segments() }
+        match (&self.port, self.singly.load(Ordering::Relaxed)) {
+            (Some(_), _) => SEGMENTS,
+            (None, true) => 1,
+            (None, false) => self.inner.max_transmit_segments(),
+        }
     }
     fn max_receive_segments(&self) -> usize {
         self.inner.max_receive_segments()
@@ -252,8 +281,8 @@ mod tests {
 
     #[test]
     fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
-        let config = ControllerConfig { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
-        let new = || Tunnel::new(config, Rate::mbps(1), Clock::start());
+        let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
+        let new = || Tunnel::new(&config, Rate::mbps(1), Clock::start());
         let (tunnels, peer) = (Tunnels::default(), "192.0.2.1:7".parse().unwrap());
         let (known, replayed) = (new(), new());
         let is = |tunnel: &Arc<Tunnel>| tunnels.get(peer).is_some_and(|current| Arc::ptr_eq(&current, tunnel));

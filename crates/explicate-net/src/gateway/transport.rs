@@ -93,7 +93,7 @@ impl Transport {
     }
     /// What this end calls a peer with, and the tunnel of the connection.
     pub fn client(&self, tls: QuicClientConfig, to: SocketAddr) -> (ClientConfig, Arc<Tunnel>) {
-        let tunnel = Tunnel::new(self.controller, self.rate, self.clock);
+        let tunnel = Tunnel::new(&self.controller, self.rate, self.clock);
         self.tunnels.set(to, tunnel.clone());
         let mut config = ClientConfig::new(Arc::new(tls));
         config.transport_config(self.config(to, &tunnel));
@@ -101,7 +101,7 @@ impl Transport {
     }
     /// What this end answers a peer with, and the tunnel of the connection.
     pub fn server(&self, tls: QuicServerConfig, from: SocketAddr) -> (Arc<ServerConfig>, Arc<Tunnel>) {
-        let tunnel = Tunnel::new(self.controller, self.rate, self.clock);
+        let tunnel = Tunnel::new(&self.controller, self.rate, self.clock);
         self.tunnels.add(from, tunnel.clone());
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(self.config(from, &tunnel)).migration(false);

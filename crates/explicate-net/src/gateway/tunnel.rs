@@ -57,7 +57,7 @@ pub struct Repairs {
 
 impl Tunnel {
     /// A tunnel over a line of this rate.
-    pub fn new(config: ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+    pub fn new(config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
         let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, 1500, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
@@ -154,8 +154,8 @@ mod tests {
     use crate::gateway::controller::ControllerConfig;
 
     fn tunnel() -> Arc<Tunnel> {
-        let config = ControllerConfig { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
-        Tunnel::new(config, Rate::mbps(20), Clock::start())
+        let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
+        Tunnel::new(&config, Rate::mbps(20), Clock::start())
     }
 
     /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.

@@ -71,7 +71,9 @@ pub(crate) struct Recv {
 impl Recv {
     pub(crate) fn start(arguments: &[&str]) -> Recv {
         let mut command = Command::new(PROGRAM);
-        command.args(["recv", "--json", "--interval", "0", "--bind", "127.0.0.1:0"]).args(arguments);
+        command
+            .args(["recv", "--transport", "udp", "--json", "--interval", "0", "--bind", "127.0.0.1:0"])
+            .args(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (mut events, mut line) = (BufReader::new(child.stdout.take().unwrap()), String::new());
         events.read_line(&mut line).unwrap();
@@ -98,7 +100,11 @@ impl Drop for Recv {
 }
 
 pub(crate) fn send(to: SocketAddrV4, arguments: &[&str]) -> Output {
-    Command::new(PROGRAM).args(["send", "--interval", "0", &to.to_string()]).args(arguments).output().unwrap()
+    Command::new(PROGRAM)
+        .args(["send", "--transport", "udp", "--interval", "0", &to.to_string()])
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 /// What is said of a `send` that fails.

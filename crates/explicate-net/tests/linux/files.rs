@@ -8,6 +8,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::common::{PROGRAM, arrives, chain, eventually, last_json, run, unfinished};
+use crate::quic::paired;
+use explicate_net::files::pairing::State;
 use explicate_net::sys::monotonic;
 
 /// A small disk in memory, removed on drop.
@@ -36,9 +38,9 @@ impl Drop for Disk {
 struct Recv(Child, String);
 
 impl Recv {
-    fn start(folder: &Path) -> Recv {
+    fn start(folder: &Path, options: &[&str]) -> Recv {
         let mut command = Command::new(PROGRAM);
-        command.args(["recv", "--bind", "127.0.0.1:0", "--json", "--to"]).arg(folder);
+        command.args(["recv", "--bind", "127.0.0.1:0", "--json", "--to"]).arg(folder).args(options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -61,9 +63,9 @@ fn zeros(name: &str, size: u64) -> PathBuf {
     path
 }
 
-fn send(recv: &Recv, path: &Path) -> Child {
+fn send(recv: &Recv, path: &Path, options: &[&str]) -> Child {
     let mut command = Command::new(PROGRAM);
-    command.args(["send", &recv.1]).arg(path).args(["--json", "-p", "cubic/sack"]);
+    command.args(["send", &recv.1]).arg(path).args(["--json", "-p", "cubic/sack"]).args(options);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 /// What a sender that fails says, and bytes that it sent.
@@ -77,25 +79,43 @@ fn failed(sending: Child) -> (String, u64) {
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_sent() {
-    let disk = Disk::new("small", "4m");
-    let recv = Recv::start(&disk.0);
-    let path = zeros("small", 12_000_000);
-    let (said, sent) = failed(send(&recv, &path));
-    assert!(said.contains("no space") && sent == 0, "{sent} {said}");
-    assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "nothing is left");
+    let (disk, net, path) = (Disk::new("small", "4m"), chain(), zeros("small", 12_000_000));
+    let state = net.folder.to_str().unwrap();
+    for options in [["--transport", "udp"], ["--state", state]] {
+        let recv = Recv::start(&disk.0, &options);
+        let key = State::open(Some(&net.folder)).unwrap().identity().unwrap().public;
+        let state = State::open(Some(&net.folder)).unwrap();
+        state.add_sender(key, "itself").and_then(|()| state.add_receiver(&recv.1, key)).unwrap();
+        let (said, sent) = failed(send(&recv, &path, &options));
+        assert!(said.contains("no space") && sent == 0, "{options:?}: {sent} {said}");
+        assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "nothing is left");
+    }
     fs::remove_file(path).unwrap();
 }
 
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_disk_that_fills_up_meanwhile_ends_a_transfer_at_once() {
+    fills_up("udp");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_disk_that_fills_up_meanwhile_ends_a_transfer_by_quic_at_once() {
+    fills_up("quic");
+}
+
+fn fills_up(transport: &str) {
     const SIZE: u64 = 120_000_000;
-    let (disk, net) = (Disk::new("filling", "160m"), chain());
+    let (disk, net) = (Disk::new(transport, "160m"), chain());
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let admits = if transport == "udp" { vec!["--open"] } else { vec!["--state", &receiver] };
     // 100 Mbit/s: the file takes 10 s.
     let _link = net.start("m", &["link", "left", "right", "--there", "rate = \"100Mbit/s\""]);
-    let mut recv = net.start("b", &["recv", "--open", "--to", disk.0.to_str().unwrap()]);
-    let path = zeros("filling", SIZE);
-    let mut sending = net.start("a", &["send", "10.9.0.2", path.to_str().unwrap(), "--json", "-p", "cubic/sack"]);
+    let mut recv = net.start("b", &[&["recv", "--to", disk.0.to_str().unwrap()], &admits[..]].concat());
+    let path = zeros(transport, SIZE);
+    let to = ["send", "--transport", transport, "10.9.0.2", path.to_str().unwrap()];
+    let mut sending = net.start("a", &[&to[..], &["--json", "-p", "cubic/sack", "--state", &sender]].concat());
     arrives(&disk.0, SIZE / 100);
     // The sender pauses while another program takes the rest of the disk.
     sending.signal("STOP");

@@ -50,7 +50,7 @@ fn hostile_packets_are_counted_and_dropped_while_a_file_passes() {
     let folder = net.folder.join("received");
     let recv = net.start("b", &["recv", "--open", "--to", folder.to_str().unwrap(), "--json"]);
     let (path, content) = file(&net, 20_000_000);
-    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
+    let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
     let before = [resident(router.id()), resident(recv.id())];
     let sent = flood(&net, 300_000).join().unwrap();
     let (said, good) = send.wait(60);
@@ -61,7 +61,7 @@ fn hostile_packets_are_counted_and_dropped_while_a_file_passes() {
         assert!(after < before + (64 << 10), "{before} kB, then {after} kB");
     }
     // Both still work.
-    let transfer = net.program("a", &["send", "10.9.0.2", "--time", "1", "--json"]);
+    let transfer = net.program("a", &["send", "--transport", "udp", "10.9.0.2", "--time", "1", "--json"]);
     assert!(transfer.status.success(), "{}", String::from_utf8_lossy(&transfer.stderr));
     let told = last_json(&router.stop("INT"));
     let of = |key: &str| told[key].as_u64().unwrap();
@@ -89,7 +89,7 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
     let (path, content) = file(&net, 16_000_000);
 
     // The link's interfaces and the receiver's go down in turn.
-    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
+    let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
     arrives(&folder, 500_000);
     for (name, device) in [("m", "right"), ("m", "left"), ("b", "eth0")] {
         run(&format!("ip -n {} link set {device} down", net.name(name)));
@@ -103,11 +103,11 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
     fs::remove_file(folder.join("sent.bin")).unwrap();
 
     // A sender is killed; its incomplete file gets no name, and does not disturb the next sender.
-    let send = net.start("a", &["send", "10.9.0.2", &path]);
+    let send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path]);
     arrives(&folder, 500_000);
     send.stop("KILL");
     assert!(!folder.join("sent.bin").exists() && parts(&folder) == 1);
-    let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path]);
     let (said, good) = send.wait(60);
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");

@@ -11,4 +11,5 @@ mod gateway_service;
 mod hostile;
 mod mtu;
 mod programs;
+mod quic;
 mod router;

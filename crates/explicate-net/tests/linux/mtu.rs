@@ -37,7 +37,7 @@ fn arrives(net: &Net, bytes: usize, more: &[&str], meanwhile: impl FnOnce(&Path)
     let (path, content) = file(net, bytes);
     let folder = net.folder.join("received");
     let mut recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--open"]);
-    let mut arguments = vec!["send", "10.9.0.2", &path, "-p", "cubic"];
+    let mut arguments = vec!["send", "--transport", "udp", "10.9.0.2", &path, "-p", "cubic"];
     arguments.extend(more);
     let mut send = net.start("a", &arguments);
     meanwhile(&folder);

@@ -19,7 +19,8 @@ fn a_file_arrives_the_same_over_a_link_that_does_everything_wrong() {
     let (path, content) = file(&net, 5_000_003);
     let folder = net.folder.join("received");
     let mut recv = net.start("b", &["recv", "--open", "--to", folder.to_str().unwrap(), "--once", "--json"]);
-    let sent = net.program("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack", "--json"]);
+    let sent =
+        net.program("a", &["send", "--transport", "udp", "10.9.0.2", &path, "--protocol", "cubic/sack", "--json"]);
     let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
     assert!(sent.status.success(), "{said}");
     let (said, good) = recv.wait(10);
@@ -45,7 +46,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     let folder = net.folder.join("received");
     let to = folder.to_str().unwrap().to_string();
     let recv = net.start("b", &["recv", "--open", "--to", &to]);
-    let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path]);
     arrives(&folder, 500_000);
     router.stop("KILL");
     sleep(Duration::from_millis(300));
@@ -56,7 +57,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     fs::remove_file(folder.join("sent.bin")).unwrap();
 
     // The receiver is restarted: it does not know the transfer, and reports that.
-    let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path]);
     arrives(&folder, 500_000);
     recv.stop("KILL");
     let recv = net.start("b", &["recv", "--open", "--to", &to]);
@@ -66,7 +67,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
 
     // It ends for good.
     recv.stop("KILL");
-    let sent = net.program("a", &["send", "10.9.0.2", &path, "--patience", "3"]);
+    let sent = net.program("a", &["send", "--transport", "udp", "10.9.0.2", &path, "--patience", "3"]);
     let said = String::from_utf8_lossy(&sent.stderr);
     assert!(!sent.status.success() && said.contains("no answer from 10.9.0.2"), "{said}");
 }

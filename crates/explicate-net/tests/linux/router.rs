@@ -166,7 +166,8 @@ fn explicit_packets_behind_tags_get_feedback() {
         let link = |name| net.start(name, &["link", "host", "trunk", "--there", "delay = \"5ms\"", "--tag", "5"]);
         let _links = [link("p"), link("q")];
         let _recv = net.start("b", &["recv", "--open"]);
-        let output = net.program("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "4", "--json"]);
+        let output =
+            net.program("a", &["send", "--transport", "udp", "10.9.0.2", "-p", "xcp", "--time", "4", "--json"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let told = last_json(&router.stop("INT"));
         let of = |key: &str| told[key].as_u64().unwrap();
@@ -187,7 +188,7 @@ fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
         let metrics = ["--metrics", "127.0.0.1:9109"];
         let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
         let _recv = net.start("b", &[&["recv", "--open", "--idle", "1"], &metrics[..]].concat());
-        let mut send = net.start("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "8"]);
+        let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", "-p", "xcp", "--time", "8"]);
         sleep(Duration::from_secs(4));
         let busy = scraped(&net, "m", "127.0.0.1:9109");
         let rate = |text: &str| value(text, "explicated_port_bits_per_second{port=\"right\"}");

@@ -1,0 +1,123 @@
+//! Transfers by QUIC over cables and routers. Needs root, so `make linux` runs it.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use explicate_net::files::pairing::State;
+use serde_json::Value;
+
+use crate::common::{Net, arrives, chain, file, last_json, run};
+
+/// State folders of a receiver and of a sender that knows it by this address.
+pub(crate) fn paired(net: &Net, address: &str) -> [String; 2] {
+    let folders = ["receiver", "sender"].map(|name| net.folder.join(name));
+    let [receiver, sender] = folders.each_ref().map(|folder| State::open(Some(folder)).unwrap());
+    receiver.add_sender(sender.identity().unwrap().public, "sender").unwrap();
+    sender.add_receiver(address, receiver.identity().unwrap().public).unwrap();
+    folders.map(|folder| folder.to_str().unwrap().to_string())
+}
+
+/// Interfaces that leave batches of datagrams undivided are those of a virtual cable, too.
+#[test]
+#[ignore = "needs root: make linux"]
+fn routers_answer_every_datagram_of_a_transfer_by_quic() {
+    for protocol in ["xcp", "vcp"] {
+        let net = chain();
+        let port = "right: rate = \"20Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+        let router = net.start("m", &["router", "--port", "left", "--port", port, "-c", protocol, "--json"]);
+        let [receiver, sender] = paired(&net, "10.9.0.2");
+        let _recv = net.start("b", &["recv", "--state", &receiver]);
+        let sent =
+            net.program("a", &["send", "10.9.0.2", "-p", protocol, "-n", "8000000", "--json", "--state", &sender]);
+        let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
+        assert!(sent.status.success(), "{said}");
+        let (report, told) = (last_json(&said), last_json(&router.stop("INT")));
+        let laws: Vec<&Value> = report["laws"].as_array().unwrap().iter().map(|law| &law["law"]).collect();
+        assert!(laws.contains(&&"own".into()) && !laws.contains(&&"tcp".into()), "{protocol}: {laws:?}");
+        let [explicit, merged] = ["explicit", "merged"].map(|count| told[count].as_u64().unwrap());
+        // 8 MB are 5,800 datagrams.
+        assert!(explicit > 5_500 && merged < 60, "{protocol}: {explicit} answered, {merged} merged");
+        let drops = told["ports"][1]["drops"].as_u64().unwrap();
+        assert!(protocol != "xcp" || drops == 0, "its window follows the router: {drops} drops");
+    }
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_file_arrives_by_ipv6() {
+    let net = Net::new(&["a", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("b", "eth0", "10.9.0.2/24"));
+    for (name, address) in [("a", "fd00::1/64"), ("b", "fd00::2/64")] {
+        net.exec(name, "sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0");
+        run(&format!("ip -n {} addr add {address} dev eth0 nodad", net.name(name)));
+    }
+    let (path, content) = file(&net, 5_000_000);
+    let folder = net.folder.join("received");
+    let [receiver, sender] = paired(&net, "fd00::2");
+    let _recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--state", &receiver]);
+    let sent = net.program("a", &["send", "fd00::2", &path, "--state", &sender]);
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_transfer_by_quic_goes_on_after_an_outage_and_a_new_router() {
+    let net = chain();
+    let port = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+    let start = || net.start("m", &["router", "--port", "left", "--port", port]);
+    let router = start();
+    let (path, content) = file(&net, 12_000_000);
+    let folder = net.folder.join("received");
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let _recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--state", &receiver]);
+    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--state", &sender, "--json"]);
+    arrives(&folder, 500_000);
+    run(&format!("ip -n {} link set eth0 down", net.name("b")));
+    sleep(Duration::from_secs(5));
+    run(&format!("ip -n {} link set eth0 up", net.name("b")));
+    arrives(&folder, 3_000_000);
+    router.stop("KILL");
+    sleep(Duration::from_millis(300));
+    let _router = start();
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    assert_eq!(last_json(&said)["end"]["sum_received"]["bytes"], 12_000_000, "on one connection: {said}");
+}
+
+/// Sends a file of so many bytes over an emulated link, lets something happen when a part of it has arrived, and compares.
+fn arrives_over(properties: &str, bytes: usize, meanwhile: impl FnOnce(&Net)) {
+    let net = chain();
+    let _link = net.start("m", &["link", "left", "right", "--there", properties]);
+    let (path, content) = file(&net, bytes);
+    let folder = net.folder.join("received");
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let mut recv = net.start("b", &["recv", "--once", "--to", folder.to_str().unwrap(), "--state", &receiver]);
+    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--state", &sender]);
+    arrives(&folder, bytes as u64 / 8);
+    meanwhile(&net);
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    let (said, good) = recv.wait(10);
+    assert!(good, "{said}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_file_by_quic_arrives_the_same_over_a_link_that_does_everything_wrong() {
+    let wrong = "rate = \"40Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }, channel = [\
+                 { kind = \"random_loss\", rate = \"1%\" }, { kind = \"reordering\" }, { kind = \"duplication\" }, \
+                 { kind = \"corruption\", rate = \"1%\" }]";
+    arrives_over(wrong, 5_000_003, |_| {});
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_path_that_swallows_long_packets_under_way_is_followed_by_quic() {
+    let link = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+    arrives_over(link, 10_000_000, |net| drop(run(&format!("ip -n {} link set right mtu 1300", net.name("m")))));
+}
