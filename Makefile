@@ -56,22 +56,22 @@ lab: ## Programs in network namespaces of a user's own, where the kernel allows 
 	@if ! scripts/in_namespace --possible; then \
 		echo "  programs in namespaces (crates/explicate-net/tests/linux): as root, make linux" >$(NOT_RUN); \
 	else \
-		scripts/in_namespace cargo test --offline --test linux -- --ignored --test-threads=4; \
+		scripts/in_namespace cargo test --offline --test linux -- --ignored --test-threads=4 --skip timed:: --skip root::; \
 	fi
 
 linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables faketime:faketime
-	cargo test --test linux -- --ignored --test-threads=4
-	cargo test --test linux_lab --test linux_ways -- --ignored --test-threads=2
-	cargo test --test linux_classes --test linux_gateway --test linux_guard --test linux_rates --test linux_root \
-		--test hostile --test hostile_sockets -- --ignored --test-threads=1
+	cargo test --test linux -- --ignored --test-threads=4 --skip timed::
+	cargo test --test linux -- --ignored --test-threads=2 timed::lab:: timed::ways::
+	cargo test --test linux --test loopback --test hostile -- --ignored --test-threads=1 \
+		timed::classes:: timed::gateway:: timed::guard:: timed::rates:: ten_million
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
 	$(MAKE) soak MINUTES=2
 
 MINUTES ?= 30
 soak: ## Connections through two gateways beside faults by chance, for MINUTES; needs root
 	scripts/packages ip:iproute2 sysctl:procps nft:nftables
-	SOAK_MINUTES=$(MINUTES) cargo test --test linux_soak -- --ignored --nocapture
+	SOAK_MINUTES=$(MINUTES) cargo test --test linux -- --ignored --nocapture timed::soak::
 
 gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP; needs root; fills docs/gateway.md
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl haproxy:haproxy kcptun-client:kcptun ssh:openssh-client sshd:openssh-server ss:iproute2

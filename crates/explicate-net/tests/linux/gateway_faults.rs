@@ -1,5 +1,5 @@
 //! Faults on the path, at the gateways and at their hosts: every byte arrives, or the connection is reset. Needs root, so `make linux`
-//! runs it; `linux_soak` has faults by chance.
+//! runs it; `timed::soak` has faults by chance.
 
 use std::fs;
 use std::io::{ErrorKind, Write};

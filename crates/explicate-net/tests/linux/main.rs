@@ -1,7 +1,6 @@
 //! Programs, router and link on this machine's kernel, in network namespaces. Needs root, so `make linux` runs it. What these tests
-//! claim does not depend on how fast the machine is, so several run at a time; those that measure in real time are files of their own.
+//! claim does not depend on how fast the machine is, so several run at a time; those of `timed` measure in real time.
 
-#[path = "../common/mod.rs"]
 mod common;
 mod dissector;
 mod files;
@@ -12,4 +11,6 @@ mod hostile;
 mod mtu;
 mod programs;
 mod quic;
+mod root;
 mod router;
+mod timed;

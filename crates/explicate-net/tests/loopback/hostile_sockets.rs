@@ -1,7 +1,5 @@
 //! Malformed and forged datagrams, through the sockets of a receiver and of a sender at work. No root needed.
 
-mod datagrams;
-
 use std::fs;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
@@ -10,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use datagrams::programs::{Done, Folder, Recv, answer_or_other, send};
-use datagrams::{HIGH, PLAIN, bytes, data, file, numbered, socket_table, transfer, waiting};
+use crate::datagrams::programs::{Done, Folder, Recv, answer_or_other, send};
+use crate::datagrams::{HIGH, PLAIN, bytes, data, file, numbered, socket_table, transfer, waiting};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::flag;
@@ -144,7 +142,7 @@ fn hostile_datagrams_through_sockets() {
     survives(200_000);
 }
 
-/// `cargo test --release -p explicate-net --test hostile_sockets -- --ignored ten_million`
+/// `cargo test --release -p explicate-net --test loopback -- --ignored ten_million`
 #[test]
 #[ignore = "takes minutes"]
 fn ten_million_hostile_datagrams_through_sockets() {

@@ -2,8 +2,6 @@
 //! path sends it from another place, or does not know the flow's number; one on the path sees the number and takes the receiver's
 //! address. Programs over the loopback interface; no root needed.
 
-mod datagrams;
-
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -12,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::scope;
 use std::time::Duration;
 
-use datagrams::bytes;
-use datagrams::programs::{Done, Folder, Recv, send};
+use crate::datagrams::bytes;
+use crate::datagrams::programs::{Done, Folder, Recv, send};
 use explicate_core::datagram;
 use explicate_core::wire::flag;
 use explicate_net::endpoint::high;

@@ -1,8 +1,6 @@
 //! What routers and probes make of rates and losses, measured in real time. Needs root, so `make linux` runs it.
 
-mod common;
-
-use common::{Net, chain, last_json, measured};
+use crate::common::{Net, chain, last_json, measured};
 
 #[test]
 #[ignore = "needs root: make linux"]

@@ -2,23 +2,17 @@
 //! `make linux` runs it.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-mod common;
-#[path = "../../explicate-sim/tests/common/explicit.rs"]
-mod names;
-#[path = "common/tcp.rs"]
-mod tcp;
-
 use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, Running, last_json};
+use super::names::explicit;
+use super::tcp::{at_once, cubic, mean, since};
+use crate::common::{Net, Running, last_json};
 use explicate_core::registry::{controller, resolve};
 use explicate_core::rng::Rng;
 use explicate_net::awake::Awake;
 use explicate_net::sys::monotonic;
-use names::explicit;
-use tcp::{at_once, cubic, mean, since};
 
 /// When a router dies, s.
 const DIES: f64 = 4.0;

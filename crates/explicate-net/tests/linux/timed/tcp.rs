@@ -1,5 +1,4 @@
 //! The rate of the kernel's TCP on a path, alone and beside explicit flows.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,11 +1,9 @@
 //! Ways that are not the shortest, or change, in the laboratory. Needs root, so `make linux` runs it.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{PROGRAM, lab, measured, number};
+use crate::common::{PROGRAM, lab, last_json, measured, number};
 use explicate_build::tables::{Data, Table};
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::measure;
@@ -124,7 +122,7 @@ fn kernel_takes_the_path_of_its_group() {
     let done = Command::new(PROGRAM).args(["lab", "--json", "--kernel", "long=cubic"]).arg(&path).output().unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let told = common::last_json(&String::from_utf8_lossy(&done.stdout));
+    let told = last_json(&String::from_utf8_lossy(&done.stdout));
     for (flow, least, most) in [("long.0", 10e6, 16e6), ("short.0", 5e6, 8e6)] {
         let rate = number(&told, "flows", "flow", flow, "goodput_bps");
         assert!((least..most).contains(&rate), "{flow}: {rate}");
@@ -160,7 +158,7 @@ fn half_duplex_links_take_turns() {
 #[test]
 #[ignore = "needs root: make linux"]
 fn bridges_hide_a_cloud_that_routers_show() {
-    let tunnel = include_str!("../../../scenarios/xcp-i-tunnel.toml")
+    let tunnel = include_str!("../../../../../scenarios/xcp-i-tunnel.toml")
         .replace("\"30s\"", "\"8s\"")
         .replace("\"5s\"\n", "\"2s\"\n");
     measured(|| {
@@ -180,7 +178,7 @@ fn bridges_hide_a_cloud_that_routers_show() {
 fn what_is_no_cable_is_refused() {
     let path = std::env::temp_dir().join(format!("exptest-{}-refused.toml", std::process::id()));
     let half = half_duplex(&two_ways(CHANGES, "1s", "2s")).replace("\"xcp\"", "\"xcp_i\"");
-    let air = include_str!("../../../scenarios/wifi-mesh.toml").to_string();
+    let air = include_str!("../../../../../scenarios/wifi-mesh.toml").to_string();
     for (text, why, instead) in
         [(half, "half duplex", "each direction a rate"), (air, "is wireless", "put links with channels")]
     {

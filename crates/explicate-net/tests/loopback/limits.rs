@@ -1,13 +1,11 @@
 //! What one source, and all of them, may take of a receiver, over the loopback interface. No root needed.
 
-mod datagrams;
-
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::Duration;
 
-use datagrams::programs::{Folder, Recv, answer_or_other, fails, flows, socket};
-use datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, numbered, open, pair, turn};
+use crate::datagrams::programs::{Folder, Recv, answer_or_other, fails, flows, socket};
+use crate::datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, numbered, open, pair, turn};
 use explicate_core::units::Time;
 use explicate_core::wire::flag;
 use explicate_net::endpoint::hello::with_cookie;

@@ -1,14 +1,12 @@
 //! Gateways in real time: a full port beside other packets, a long path with losses. Needs root, and an otherwise idle machine.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-mod common;
-
 use std::io::Write;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
-use common::{last_json, measured};
+use crate::common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
+use crate::common::{last_json, measured};
 use explicate_net::gateway::status::ask;
 use explicate_net::sys::monotonic;
 

@@ -1,5 +1,4 @@
 //! What the tests in namespaces share: namespaces that go with the test, programs in them that are stopped with it.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

@@ -1,5 +1,4 @@
 //! Programs over the loopback interface, and sockets that send to them.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

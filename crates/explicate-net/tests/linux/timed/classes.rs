@@ -1,13 +1,9 @@
 //! Explicit flows beside the kernel's TCP at a router, each with its part of the line. Needs root, so `make linux` runs it.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-mod common;
-#[path = "common/tcp.rs"]
-mod tcp;
-
-use common::{Net, last_json};
+use super::tcp::{at_once, cubic, deviation, mean};
+use crate::common::{Net, last_json};
 use explicate_net::awake::Awake;
-use tcp::{at_once, cubic, deviation, mean};
 
 /// From when on flows are measured, and how long they run, s.
 const SPAN: (f64, f64) = (6.0, 14.0);

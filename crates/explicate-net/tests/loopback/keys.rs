@@ -1,7 +1,5 @@
 //! What a greeting proves, over the loopback interface: cookies and keys, attacked by sockets of this test. No root needed.
 
-mod datagrams;
-
 use std::fs;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::path::Path;
@@ -10,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use datagrams::programs::{Done, Folder, PROGRAM, Recv, fails, flows, send, socket};
-use datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, numbered, open, pair, turn};
+use crate::datagrams::programs::{Done, Folder, PROGRAM, Recv, fails, flows, send, socket};
+use crate::datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, numbered, open, pair, turn};
 use explicate_core::datagram;
 use explicate_core::units::Time;
 use explicate_core::wire::{UDP_PORT, flag};

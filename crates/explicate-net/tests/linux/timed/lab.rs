@@ -1,7 +1,5 @@
 //! The laboratory, on this machine's kernel. Needs root, so `make linux` runs it.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{PROGRAM, jain, lab, measured, namespaces, number, numbers};
+use crate::common::{PROGRAM, jain, lab, measured, namespaces, number, numbers};
 use explicate_build::tables::Data;
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::measure;

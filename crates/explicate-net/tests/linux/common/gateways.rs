@@ -1,5 +1,4 @@
 //! Two sites with a gateway each: client `c` (10.1.0.2) - `ga` - `l` - `gb` - server `s` (10.2.0.2), and IPv6 beside it.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs;
 use std::io::{ErrorKind, Read};

@@ -1,11 +1,9 @@
 //! What the root of a user namespace cannot do, for it has no other user. Needs root, so `make linux` runs it.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{PROGRAM, run};
+use crate::common::{PROGRAM, run};
 
 #[test]
 #[ignore = "needs root: make linux"]

@@ -1,5 +1,4 @@
 //! Common code of tests over the loopback interface: datagrams made by hand, and their answers.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 pub(crate) mod programs;
 

@@ -6,8 +6,8 @@ use clap::Parser;
 use explicate_net::cli::Cli;
 
 const UNITS: [(&str, &str); 2] = [
-    ("explicated-router.service", include_str!("../../../packaging/explicated-router.service")),
-    ("explicated-recv.service", include_str!("../../../packaging/explicated-recv.service")),
+    ("explicated-router.service", include_str!("../../../../packaging/explicated-router.service")),
+    ("explicated-recv.service", include_str!("../../../../packaging/explicated-recv.service")),
 ];
 
 /// All values of a setting.
@@ -27,7 +27,7 @@ fn their_commands_are_understood() {
 /// Those of the gateway: before its start, at a reload and after its end, too.
 #[test]
 fn the_gateway_s_commands_are_understood() {
-    let unit = include_str!("../../../packaging/explicated-gateway.service");
+    let unit = include_str!("../../../../packaging/explicated-gateway.service");
     let settings = ["ExecStartPre", "ExecStart", "ExecReload", "ExecStopPost"];
     let commands = settings.map(|setting| values(unit, setting)).concat();
     let own: Vec<_> = commands.iter().filter_map(|command| command.strip_prefix("/usr/bin/explicated ")).collect();

@@ -6,16 +6,14 @@
     reason = "a long run shows what it does, and `make soak` says how long"
 )]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::Running;
-use common::exchanges::{End, Exchange, answer};
-use common::gateways::Sites;
+use crate::common::Running;
+use crate::common::exchanges::{End, Exchange, answer};
+use crate::common::gateways::Sites;
 use explicate_core::rng::Rng;
 use explicate_net::sys::monotonic;
 

@@ -1,10 +1,10 @@
 //! End points over the loopback interface: no root needed.
 
-mod datagrams;
-
 use std::net::{SocketAddr, UdpSocket};
 
-use datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, transfer, turn};
+use crate::datagrams::{
+    HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, transfer, turn,
+};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 use explicate_net::clock::Clock;

@@ -1,0 +1,12 @@
+//! Tests that measure in real time: they need an otherwise idle machine.
+
+mod classes;
+mod gateway;
+mod guard;
+mod lab;
+#[path = "../../../../explicate-sim/tests/common/explicit.rs"]
+mod names;
+mod rates;
+mod soak;
+mod tcp;
+mod ways;
