@@ -99,9 +99,10 @@ coverage: $(VENV)/ready ## Which lines of the crates the Rust tests reach; fills
 	cargo llvm-cov report --json --summary-only --output-path target/coverage.json
 	$(PY) scripts/coverage_table.py target/coverage.json docs/development.md
 
-coverage-python: install browser ## Which lines of the Python package its tests reach
+coverage-python: install browser ## Which statements of the Python packages their tests reach; fills docs/development.md
 	$(PY) -m coverage run --source=python/explicate,papers/explicate_papers -m pytest --require-native -q
-	$(PY) -m coverage report --skip-covered --sort=cover
+	$(PY) -m coverage json -q -o target/coverage-python.json
+	$(PY) scripts/coverage_table.py target/coverage-python.json docs/development.md
 
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
 	$(PY) scripts/freeze_papers.py --check
