@@ -6,6 +6,7 @@ PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
 NOT_RUN := target/not-run
+TWO := --jobs=2 --output-sync=target
 PORTABLE := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
 COVERED := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim
 
@@ -26,19 +27,27 @@ install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/ex
 demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
 	$(EXPLICATE) demo -o out/demo
 
-test: lint ## Everything that needs no root; ends with what could not run here, and how to run it
-	$(MAKE) --jobs=2 --output-sync=target rust python lab
+test: ## Everything that needs no root; ends with what could not run here, and how to run it
+	$(MAKE) $(TWO) lint-rust lint-python python rust pages lab
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-rest: repeat extend papers wheel playground-test site elsewhere workflows dist-part linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
+# Two at a time; then what shares dist/ with `wheel` or target/debug/explicated with `hostile`; then what measures in real time, alone.
+rest: ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
+	$(MAKE) $(TWO) papers hostile wheel cost repeat site fuzz-short elsewhere workflows
+	$(MAKE) $(TWO) extend dist-part playground
+	$(MAKE) playground-test linux
 
 test-all: test rest ## Everything that CI runs
 
-lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style of the Python
+lint: lint-rust lint-python ## Formatting, clippy, Rust documentation, types and style of the Python
+
+lint-rust:
 	cargo fmt --all --check
 	rustfmt --edition 2024 --check crates/explicate-core/src/{protocols,recovery,qdisc,channel}/*.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+lint-python: $(VENV)/ready
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
@@ -46,8 +55,9 @@ lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style o
 rust: ## Rust tests: no root, no network, no Python
 	cargo test
 
+# With `explicate-py`, whose libraries `install` has built.
 repeat: ## A release build computes what a debug build computes
-	cargo test --release -p explicate-sim --test repeatability --test reference
+	cargo test --release -p explicate-sim -p explicate-py --test repeatability --test reference
 
 # Tests are named without `-p`: another choice of packages has other features, and would be built again.
 lab: ## Programs in network namespaces of a user's own, where the kernel allows that
@@ -63,10 +73,12 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables faketime:faketime
 	cargo test --test linux -- --ignored --test-threads=4 --skip timed::
 	cargo test --test linux -- --ignored --test-threads=2 timed::lab:: timed::ways::
-	cargo test --test linux --test loopback --test hostile -- --ignored --test-threads=1 \
-		timed::classes:: timed::gateway:: timed::guard:: timed::rates:: ten_million
+	cargo test --test linux -- --ignored --test-threads=1 timed::classes:: timed::gateway:: timed::guard:: timed::rates::
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
 	$(MAKE) soak MINUTES=2
+
+hostile: ## Ten million hostile frames and datagrams, through a router and through sockets
+	cargo test --test hostile --test loopback -- --ignored --test-threads=1 ten_million
 
 MINUTES ?= 30
 soak: ## Connections through two gateways beside faults by chance, for MINUTES; needs root
@@ -85,9 +97,11 @@ browser:
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
 
-python: install browser ## Python tests, the report in a real browser, the tutorial notebook, the documentation
+python: install browser ## Python tests, the report in a real browser, the tutorial notebook
 	$(PY) -m pytest --require-native --numprocesses=2 --dist=loadfile
 	$(PY) -m pytest -q --numprocesses=2 --dist=loadfile -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
+
+pages: install browser ## The documentation is as the sources are, and its commands print what it shows
 	$(PY) scripts/make_docs.py --check
 	$(PY) scripts/run_pages.py --check
 	$(PY) scripts/frictions.py --check
@@ -166,11 +180,12 @@ extend: $(VENV)/ready ## One file and one line make a protocol, and so does a cr
 	$(PY) tests/one_file_one_line.py
 	$(PY) tests/own_protocol.py
 
+# As `cargo test` has built it, with checks of overflows.
 fuzz-short:
-	cargo run --release --quiet -p explicate-fuzz -- all --seconds $(SECONDS_EACH)
+	cargo run --quiet --bin explicate-fuzz -- all --seconds $(SECONDS_EACH)
 
 fuzz: ## Fuzzes the parsers for minutes
-	$(MAKE) fuzz-short SECONDS_EACH=300
+	cargo run --release --quiet -p explicate-fuzz -- all --seconds 300
 
 cost: install packages ## Instructions per packet-hop against their limit
 	$(PY) bench/cost.py
@@ -219,4 +234,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test coverage coverage-python rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench soak
+.PHONY: help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench soak

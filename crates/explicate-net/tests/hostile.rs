@@ -482,7 +482,7 @@ fn half_a_million_hostile_frames() {
 }
 
 #[test]
-#[ignore = "takes long: make linux"]
+#[ignore = "takes long: make hostile"]
 fn ten_million_hostile_frames() {
     survives(10_000_000);
 }

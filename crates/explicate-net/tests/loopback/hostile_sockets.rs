@@ -144,7 +144,7 @@ fn hostile_datagrams_through_sockets() {
 
 /// `cargo test --release -p explicate-net --test loopback -- --ignored ten_million`
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: make hostile"]
 fn ten_million_hostile_datagrams_through_sockets() {
     survives(10_000_000);
 }
