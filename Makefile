@@ -31,7 +31,7 @@ test: ## Everything that needs no root; ends with what could not run here, and h
 	$(MAKE) $(TWO) lint-rust lint-python python rust pages lab
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-# Two at a time; then what shares dist/ with `wheel` or target/debug/explicated with `hostile`; then what measures in real time, alone.
+# Two at a time; then what shares dist/ with `wheel`, and the rest that is not timed; then what measures in real time, alone.
 rest: ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
 	$(MAKE) $(TWO) papers hostile wheel cost repeat site fuzz-short elsewhere workflows
 	$(MAKE) $(TWO) extend dist-part playground

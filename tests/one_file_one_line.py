@@ -6,7 +6,8 @@ for both, and the registry, the parser, the simulator, the lab, the schema and t
 Git must show one new file and one new line for each. The test also searches crate sources for protocols' names where
 none belong. The lab needs namespaces: the test fails if the kernel has none.
 
-`CARGO_TARGET_DIR` decides where the copy is built; by default in `target/one-file-one-line`, so that it is fast again.
+The copy is built in `one-file-one-line` of `CARGO_TARGET_DIR`, by default of `target`, so that it is fast again. It
+cannot share the folder of the tree: cargo names crates by their path in the workspace, and takes one for the other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,11 +195,22 @@ def add_protocols(copy: Path) -> None:
     (copy / LIST).write_text(head + brace, encoding="utf-8")
 
 
-def try_engine(copy: Path, target: Path) -> None:
-    """Build the copy's engine beside its package and query it."""
+BUILT = ("explicate-py", "explicate-net", "explicate-wasm")
+"""What is built, at once and with the third, so that libraries have the same features as for `cargo test`."""
+
+
+def build(copy: Path, target: Path) -> None:
+    """Test and build the copy, and put its engine and its program where they are looked for."""
     built = {"CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable, "PYO3_BUILD_EXTENSION_MODULE": "1"}
-    call(["cargo", "build", "--quiet", "-p", "explicate-py"], copy, **built)
-    shutil.copyfile(target / "debug" / "lib_native.so", copy / "python" / "explicate" / "_native.abi3.so")
+    call(["cargo", "test", "--quiet", "--test", "laws"], copy, **built)
+    expect(True, "the laws hold for them")
+    call(["cargo", "build", "--quiet", *(f"--package={name}" for name in BUILT)], copy, **built)
+    (target / "debug" / "lib_native.so").replace(copy / "python" / "explicate" / "_native.abi3.so")
+    (target / "debug" / "explicated").replace(copy / "explicated")
+
+
+def try_engine(copy: Path) -> None:
+    """Ask the copy's engine, from beside its package."""
     for new in NEWCOMERS:
         python = [sys.executable, "-P", "-c", ASK, new.name]
         told = json.loads(call(python, copy, text=new.scenario, PYTHONPATH=str(copy / "python")))
@@ -210,12 +221,11 @@ def try_engine(copy: Path, target: Path) -> None:
         expect(runs, f"a scenario runs it: {told['goodput']} bit/s")
 
 
-def try_lab(copy: Path, target: Path) -> None:
+def try_lab(copy: Path) -> None:
     """Run the protocol with routers on real sockets and queues, as long as a machine that other work uses allows."""
-    call(["cargo", "build", "--quiet", "-p", "explicate-net"], copy, CARGO_TARGET_DIR=str(target))
     new = NEWCOMERS[-1]
     (copy / "lab.toml").write_text(new.scenario, encoding="utf-8")
-    program = [target / "debug" / "explicated", "lab", "--json", "lab.toml"]
+    program = [copy / "explicated", "lab", "--json", "lab.toml"]
     settings = ["--set", f"duration={LAB_SECONDS}s", "--set", "warmup=3s"]
     told = call([copy / "scripts" / "in_namespace", *program, *settings], copy)
     lines = json.loads(told.strip().splitlines()[-1])
@@ -223,6 +233,17 @@ def try_lab(copy: Path, target: Path) -> None:
     (line,) = (link for link in lines["links"] if link["link"] == "r1->r2")
     expect(all(rate > 1e6 for rate in rates), f"the laboratory runs {new.name}: {rates} bit/s")
     expect(line["drops_total"] == 0, f"its routers hold the queue: {line['queue_mean_packets']} packets, none dropped")
+
+
+def check_pages(copy: Path) -> None:
+    """Make the reference of the copy and look for the newcomers in it."""
+    call([sys.executable, "scripts/make_docs.py"], copy, PYTHONPATH=str(copy / "python"))
+    index = (copy / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    for new in NEWCOMERS:
+        page = (copy / "docs" / "reference" / f"protocol-{new.name}.md").read_text(encoding="utf-8")
+        named = all(f"`{parameter}`" in page for parameter in new.parameters)
+        expect(new.title in page and named, f"{new.name}: its page is made from the file")
+        expect(f"protocol-{new.name}.md" in index, "the index of the reference leads to it")
 
 
 def main() -> None:
@@ -234,25 +255,19 @@ def main() -> None:
     expect(not found, f"no crate source names a protocol where none belongs{listing}")
 
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute() / "one-file-one-line"
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place)
-        copy_tree(copy)
-        add_protocols(copy)
-        call(["cargo", "test", "--quiet", "-p", "explicate-core", "--test", "laws"], copy, CARGO_TARGET_DIR=str(target))
-        expect(True, "the laws hold for them")
-        try_engine(copy, target)
-        try_lab(copy, target)
-        call([sys.executable, "scripts/make_docs.py"], copy, PYTHONPATH=str(copy / "python"))
-        index = (copy / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
-        for new in NEWCOMERS:
-            page = (copy / "docs" / "reference" / f"protocol-{new.name}.md").read_text(encoding="utf-8")
-            named = all(f"`{parameter}`" in page for parameter in new.parameters)
-            expect(new.title in page and named, f"{new.name}: its page is made from the file")
-            expect(f"protocol-{new.name}.md" in index, "the index of the reference leads to it")
-        call(["git", "add", "-A", "crates", "python"], copy)
-        stat = call(["git", "diff", "--cached", "--numstat", "--", "crates", "python"], copy).splitlines()
-        files = [f"{len(new.example.read_text(encoding='utf-8').splitlines())}\t0\t{new.file}" for new in NEWCOMERS]
-        expect(sorted(stat) == sorted([*files, f"{len(NEWCOMERS)}\t0\t{LIST}"]), "each took one new file and one line")
+    copy = target / "tree"
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir(parents=True)
+    copy_tree(copy)
+    add_protocols(copy)
+    build(copy, target)
+    try_engine(copy)
+    try_lab(copy)
+    check_pages(copy)
+    call(["git", "add", "-A", "crates", "python"], copy)
+    stat = call(["git", "diff", "--cached", "--numstat", "--", "crates", "python"], copy).splitlines()
+    files = [f"{len(new.example.read_text(encoding='utf-8').splitlines())}\t0\t{new.file}" for new in NEWCOMERS]
+    expect(sorted(stat) == sorted([*files, f"{len(NEWCOMERS)}\t0\t{LIST}"]), "each took one new file and one line")
 
 
 if __name__ == "__main__":
