@@ -35,7 +35,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::bit_chain::{Chain, Walk};
-use super::reed_solomon::{Block, Code, BlockTransitions, blocks, independent_loss, wire_bytes};
+use super::reed_solomon::{Block, BlockTransitions, Code, blocks, independent_loss, wire_bytes};
 use super::symbol_error::symbol_error;
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Coding};

@@ -57,7 +57,8 @@ impl ChannelKind for Jitter {
             Distribution::Exponential => Sampler::Exponential,
             Distribution::Pareto => Sampler::Pareto(params.shape),
         };
-        let channel = Later { mean: params.mean, sampler, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
+        let channel =
+            Later { mean: params.mean, sampler, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
         disturbing(params.selection, channel)
     }
 }

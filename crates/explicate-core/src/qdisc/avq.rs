@@ -106,7 +106,8 @@ impl Qdisc for AvqQueue {
         self.virtual_queue = (self.virtual_queue - self.virtual_capacity * passed).max(0.0);
         let free = self.alpha * self.gamma * self.capacity * passed;
         self.virtual_capacity = (self.virtual_capacity + free).min(self.capacity);
-        let verdict = if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
+        let verdict = if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len)
+        {
             Verdict::Drop(DropCause::Overflow)
         } else if self.virtual_queue + length > self.buffer {
             early(self.mark, packet)

@@ -119,7 +119,13 @@ impl Default for State {
 
 impl State {
     /// The next packet of the queue and whether to mark it; packets dropped before it are `dropped`.
-    pub fn dequeue(&mut self, settings: &Settings, queue: &mut Fifo, now: Time, dropped: &mut Dropped) -> Option<(Queued, bool)> {
+    pub fn dequeue(
+        &mut self,
+        settings: &Settings,
+        queue: &mut Fifo,
+        now: Time,
+        dropped: &mut Dropped,
+    ) -> Option<(Queued, bool)> {
         let mut head = queue.pop();
         let mut bad = self.stands(settings, head, queue.bytes(), now);
         if !self.dropping && bad {
@@ -190,7 +196,8 @@ struct CoDelQueue {
 
 impl ActiveQueue for CoDelQueue {
     fn enqueue(&mut self, queued: Queued, _packet: &Packet, dropped: &mut Dropped) {
-        if self.queue.packets() == 0 || self.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+        if self.queue.packets() == 0 || self.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes)
+        {
             self.queue.push(queued);
         } else {
             dropped.push((queued, DropCause::Overflow));

@@ -221,7 +221,9 @@ impl ActiveQueue for MarkedLate {
         self.catch_up(queued.since);
         let length = self.rem.length(queued.bytes);
         self.rem.arrived += length;
-        if self.queue.packets() > 0 && !self.rem.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+        if self.queue.packets() > 0
+            && !self.rem.queue_limit.fits((self.queue.bytes(), self.queue.packets()), queued.bytes)
+        {
             dropped.push((queued, DropCause::Overflow));
         } else if early(self.rem.mark, packet) != Verdict::Mark && self.rem.chooses(length) {
             dropped.push((queued, DropCause::Early));

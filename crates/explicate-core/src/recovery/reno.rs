@@ -19,8 +19,8 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Info, Values};
-use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::loss_free::LossFree;
+use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 

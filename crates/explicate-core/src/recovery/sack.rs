@@ -46,9 +46,9 @@ use alloc::boxed::Box;
 use self::counting::CountingSack;
 use crate::api::Probe;
 use crate::params::{Info, Values, choices, parameters};
+use crate::recovery::loss_free::LossFree;
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::scoreboard::Scoreboard;
-use crate::recovery::loss_free::LossFree;
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 

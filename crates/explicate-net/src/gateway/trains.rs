@@ -1,9 +1,9 @@
 //! The capacity of the line behind a port, from trains of the port's own datagrams.
 //!
-//! Every [`PERIOD`] the port sends for [`LENGTH`] at twice its rate, and then pauses, so that its mean stays. A mark goes before such a
+//! Every `PERIOD` the port sends for `LENGTH` at twice its rate, and then pauses, so that its mean stays. A mark goes before such a
 //! train and another one behind it, and the peer returns each with its time of arrival. A train that is faster than the line
 //! arrives at the rate of the line (Melander, Bjorkman, Gunningberg 2000; Hu, Steenkiste, IEEE JSAC 2003); one that is not slower when it
-//! arrives shows that the line carries no less. The port then sends at [`SHARE`] of the capacity, and at less while marks are
+//! arrives shows that the line carries no less. The port then sends at `SHARE` of the capacity, and at less while marks are
 //! late, until the queue on the path has drained.
 //!
 //! The estimators of [`explicate_core::estimate`] return what a path has left beside a load that they do not know: where the
@@ -11,9 +11,9 @@
 //!
 //! | constant | value | source |
 //! | --- | --- | --- |
-//! | [`PERIOD`], [`LENGTH`] | 50 ms, 10 ms | ours: a change is seen within 100 ms and a round trip |
-//! | [`LEAST_BYTES`] | ten datagrams | Dovrolis, Ramanathan, Moore 2004: short trains vary more |
-//! | [`SPREAD`] | 1.05 | as [`explicate_core::estimate::packet_train`] |
+//! | `PERIOD`, `LENGTH` | 50 ms, 10 ms | ours: a change is seen within 100 ms and a round trip |
+//! | `LEAST_BYTES` | ten datagrams | Dovrolis, Ramanathan, Moore 2004: short trains vary more |
+//! | `SPREAD` | 1.05 | as [`explicate_core::estimate::packet_train`] |
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

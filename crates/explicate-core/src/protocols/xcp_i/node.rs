@@ -197,7 +197,12 @@ mod tests {
     }
     fn deliver_result(k: &mut Node, from: u32, now: Time, left: f64) {
         let nonce = k.clouds.table[&from].nonce();
-        deliver(k, now, from, Message { first: left as i64 as u64, second: now.0, ..Message::new(Kind::Result, nonce) });
+        deliver(
+            k,
+            now,
+            from,
+            Message { first: left as i64 as u64, second: now.0, ..Message::new(Kind::Result, nonce) },
+        );
     }
 
     /// I-txt-detect: every pattern of XCP-i and plain routers in chains of up to 8.
