@@ -34,8 +34,8 @@ test: ## Everything that needs no root; ends with what could not run here, and h
 # Two at a time; then what shares dist/ with `wheel`, and the rest that is not timed; then what measures in real time, alone.
 rest: ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
 	$(MAKE) $(TWO) papers hostile wheel cost repeat site fuzz-short elsewhere workflows
-	$(MAKE) $(TWO) extend dist-part playground
-	$(MAKE) playground-test linux
+	$(MAKE) $(TWO) dist-part playground
+	$(MAKE) extend playground-test linux
 
 test-all: test rest ## Everything that CI runs
 

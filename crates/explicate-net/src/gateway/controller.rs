@@ -201,8 +201,12 @@ impl WindowController {
         if self.is_limited() { own.min(self.tcp.allowance().cwnd).max(LEAST) } else { own.max(LEAST) }
     }
     /// What may be in flight, packets: acknowledgements wait for [`PER_ACK`] packets or [`ACK_DELAY`], and the window is for a round
-    /// trip without that.
+    /// trip without that. Where TCP's law moves the window on a path without an own port, it is all: 32 packets more would fill a
+    /// short queue for good.
     pub fn allowed(&self) -> f64 {
+        if self.answers.is_some() && self.in_force() != ActiveController::Own {
+            return self.window() + self.probes;
+        }
         let waits =
             if self.srtt > Time::ZERO { ACK_DELAY.as_secs_f64() / self.srtt.as_secs_f64().max(1e-3) } else { 0.0 };
         let bounded = self.answers.as_ref().is_some_and(Answers::answering);

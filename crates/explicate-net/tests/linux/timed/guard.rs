@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::names::explicit;
 use super::tcp::{at_once, cubic, mean, since};
 use crate::common::{Net, Running, last_json};
+use crate::quic::paired;
 use explicate_core::registry::{controller, resolve};
 use explicate_core::rng::Rng;
 use explicate_net::awake::Awake;
@@ -94,19 +95,30 @@ fn middle(net: &Net, which: Middle, of: &str) -> Vec<Running> {
     }
 }
 
-/// The rate of each of `flows` of TCP beside one of `protocol`, or alone, Mbit/s; and the controllers that its sender reported.
-fn beside(which: Middle, flows: usize, protocol: Option<&str>) -> (f64, Vec<String>) {
+/// The transport of an explicit flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Transport {
+    Udp,
+    Quic,
+}
+
+/// The rate of each of `flows` of TCP beside one explicit flow, or alone, Mbit/s; and the controllers that its sender reported.
+fn beside(which: Middle, flows: usize, explicit: Option<Explicit>) -> (f64, Vec<String>) {
     let net = path();
-    let of = protocol.and_then(|name| controller(resolve(name).unwrap().protocol)).map_or("xcp", |p| p.name());
+    let of = explicit.and_then(|(name, _)| controller(resolve(name).unwrap().protocol)).map_or("xcp", |p| p.name());
     let mut programs = middle(&net, which, of);
-    let _recv = net.start("b", &["recv", "--open"]);
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let (recv, send): (&[&str], &[&str]) = match explicit {
+        Some((_, Transport::Quic)) => (&["recv", "--state", &receiver], &["--state", &sender]),
+        _ => (&["recv", "--open"], &["--transport", "udp"]),
+    };
+    let _recv = net.start("b", recv);
     let began = monotonic();
     let others = cubic(&net, flows, which.span());
-    let mut own = protocol.map(|name| {
-        net.start(
-            "a",
-            &["send", "--transport", "udp", "10.9.0.2", "-p", name, "--time", &which.span().1.to_string(), "--json"],
-        )
+    let seconds = which.span().1.to_string();
+    let mut own = explicit.map(|(name, _)| {
+        let words = ["send", "10.9.0.2", "-p", name, "--time", &seconds, "--json"];
+        net.start("a", &[&words, send].concat())
     });
     if which == Middle::Dies {
         sleep(Duration::from_secs_f64(DIES - since(began)));
@@ -123,8 +135,11 @@ fn beside(which: Middle, flows: usize, protocol: Option<&str>) -> (f64, Vec<Stri
     (got, laws)
 }
 
-/// A path, how many flows of TCP are on it, and an explicit protocol beside them.
-type Case = (Middle, usize, &'static str);
+/// An explicit flow: its protocol and transport.
+type Explicit = (&'static str, Transport);
+
+/// A path, how many flows of TCP are on it, and an explicit flow beside them.
+type Case = (Middle, usize, Explicit);
 
 /// CUBIC keeps 0.8 of what it has beside one more CUBIC, and the sender has said which law it followed. By a rule that is the same
 /// for all and as fast to refuse as to accept ([`Balance`]).
@@ -134,18 +149,18 @@ fn keep_their_share(cases: &[Case]) {
     paths.dedup();
     // CUBIC alone on each path, before the first runs of all.
     let alone = paths.iter().flat_map(|&(which, flows)| [(which, flows + 1, None); ALONE]);
-    let mut runs: Vec<_> = alone.chain(cases.iter().map(|&(which, flows, name)| (which, flows, Some(name)))).collect();
+    let mut runs: Vec<_> = alone.chain(cases.iter().map(|&(which, flows, own)| (which, flows, Some(own)))).collect();
     let mut judged: Vec<Judged> = cases.iter().map(|&case| Judged::new(case)).collect();
     let mut due = Vec::new();
     while !runs.is_empty() {
-        let run = |&(which, flows, name)| move || beside(which, flows, name);
+        let run = |&(which, flows, own)| move || beside(which, flows, own);
         let results = runs.chunks(AT_ONCE).flat_map(|some| at_once(some.iter().map(run).collect()));
-        for (&(which, flows, name), (got, laws)) in runs.iter().zip(results) {
-            match name {
-                Some(name) => {
+        for (&(which, flows, explicit), (got, laws)) in runs.iter().zip(results) {
+            match explicit {
+                Some(explicit) => {
                     let at = paths.iter().position(|path| *path == (which, flows)).unwrap();
-                    let own = judged.iter_mut().find(|judged| judged.case == (which, flows, name)).unwrap();
-                    assert_eq!(laws.last().map(String::as_str), Some(which.law()), "{which:?}, {name}: {laws:?}");
+                    let own = judged.iter_mut().find(|judged| judged.case == (which, flows, explicit)).unwrap();
+                    assert_eq!(laws.last().map(String::as_str), Some(which.law()), "{which:?}, {explicit:?}: {laws:?}");
                     own.add(got / mean(&due[ALONE * at..ALONE * (at + 1)]));
                 }
                 None => due.push(got),
@@ -155,8 +170,8 @@ fn keep_their_share(cases: &[Case]) {
         // Where few are open, several runs of each are made at a time.
         let each = AT_ONCE / open.len().max(1);
         let more = open.iter().flat_map(|judged| {
-            let (which, flows, name) = judged.case;
-            vec![(which, flows, Some(name)); judged.left().min(each.max(1))]
+            let (which, flows, explicit) = judged.case;
+            vec![(which, flows, Some(explicit)); judged.left().min(each.max(1))]
         });
         runs = more.collect();
     }
@@ -249,14 +264,15 @@ const SOME: [&str; 6] = ["xcp", "LR-LMXCP", "p_xcp", "xcp_window", "vcp-wlte", "
 #[test]
 #[ignore = "needs root: make linux"]
 fn no_router_answers() {
-    keep_their_share(&explicit().into_iter().map(|name| (Middle::Plain, 1, name)).collect::<Vec<_>>());
+    let case = |name| (Middle::Plain, 1, (name, Transport::Udp));
+    keep_their_share(&explicit().into_iter().map(case).collect::<Vec<_>>());
 }
 
 /// Nine flows beside one that no router answers; a router before the narrow link, also of tagged frames; a router that dies.
 #[test]
 #[ignore = "needs root: make linux"]
 fn routers_are_elsewhere_or_die() {
-    let of = |which, flows, count: usize| SOME[..count].iter().map(move |&name| (which, flows, name));
+    let of = |which, flows, count: usize| SOME[..count].iter().map(move |&name| (which, flows, (name, Transport::Udp)));
     let cases = of(Middle::Plain, 9, 6).chain(of(Middle::Half, 1, 6)).chain(of(Middle::Tagged, 1, 2));
     keep_their_share(&cases.chain(of(Middle::Dies, 1, 6)).collect::<Vec<_>>());
 }
@@ -265,5 +281,17 @@ fn routers_are_elsewhere_or_die() {
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_router_hardly_wider_before_a_short_buffer() {
-    keep_their_share(&["xcp", "LR-XCP"].map(|name| (Middle::Hardly, 1, name)));
+    keep_their_share(&["xcp", "LR-XCP"].map(|name| (Middle::Hardly, 1, (name, Transport::Udp))));
+}
+
+/// The default transport, with its default protocol and those of each kind of router.
+#[test]
+#[ignore = "needs root: make linux"]
+fn by_quic() {
+    let of = |which, flows| ["LR-LMXCP", "xcp", "vcp", "xtcp"].map(|name| (which, flows, (name, Transport::Quic)));
+    let paths = [(Middle::Plain, 1), (Middle::Plain, 9), (Middle::Half, 1), (Middle::Dies, 1)];
+    let tagged = (Middle::Tagged, 1, ("xcp", Transport::Quic));
+    keep_their_share(
+        &paths.into_iter().flat_map(|(which, flows)| of(which, flows)).chain([tagged]).collect::<Vec<_>>(),
+    );
 }
