@@ -32,7 +32,9 @@ pub fn main(cli: Cli) -> ExitCode {
     log(cli.verbose, cli.log_json);
     sys::catch_signals();
     let result = match &cli.command {
+        Command::Send(args) if args.is_quic() => quic_send::run(args),
         Command::Send(args) => send::run(args),
+        Command::Recv(args) if args.is_quic() => quic_recv::run(args),
         Command::Recv(args) => recv::run(args),
         Command::Router(args) => forward::run_router(args),
         Command::Link(args) => forward::run_link(args),

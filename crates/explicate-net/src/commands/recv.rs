@@ -24,9 +24,6 @@ use crate::metrics::Metrics;
 use crate::sys;
 
 pub(super) fn run(args: &Recv) -> Result<()> {
-    if args.is_quic() {
-        return super::quic_recv::run(args);
-    }
     if args.pair {
         return Err(Error::Input("--pair belongs to --transport quic".to_string()));
     }

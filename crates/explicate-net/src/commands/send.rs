@@ -60,9 +60,6 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 }
 
 pub(super) fn run(args: &Send) -> Result<()> {
-    if args.is_quic() {
-        return super::quic_send::run(args);
-    }
     if args.pair.is_some() {
         return Err(Error::Input("--pair belongs to --transport quic".to_string()));
     }
