@@ -88,6 +88,8 @@ pub struct WindowController {
     tcp: Box<AnySender>,
     limit: Limit,
     guard: bool,
+    /// Datagrams leave through a port of this process, which is a router.
+    own_port: bool,
     /// Whether routers answer; `None` with an own port, which always does, and without a guard.
     answers: Option<Answers>,
     /// Most packets under way without an own port, by those that arrived in this round trip and the one before.
@@ -158,6 +160,7 @@ impl WindowController {
             tcp: sender(tcp, &Values::default(), packet, rate),
             limit: Limit::new(config.air_loss),
             guard: config.guard,
+            own_port: true,
             answers: None,
             most: UNPROVEN,
             unanswered: 0,
@@ -181,6 +184,7 @@ impl WindowController {
 
     /// There is no own port: with a guard, TCP's law moves the window while no router answers.
     pub fn expect_no_port(&mut self) {
+        self.own_port = false;
         self.answers = (self.explicit && self.guard).then(Answers::default);
     }
     /// No router answers.
@@ -204,7 +208,8 @@ impl WindowController {
     /// trip without that. Where TCP's law moves the window on a path without an own port, it is all: 32 packets more would fill a
     /// short queue for good.
     pub fn allowed(&self) -> f64 {
-        if self.answers.is_some() && self.in_force() != ActiveController::Own {
+        let by_tcp = !self.explicit || self.in_force() != ActiveController::Own;
+        if !self.own_port && by_tcp {
             return self.window() + self.probes;
         }
         let waits =
@@ -577,6 +582,18 @@ mod tests {
         assert_eq!(granted(true, false, 200), 1600.0);
         for unbounded in [granted(true, true, 10), granted(false, false, 10)] {
             assert!(unbounded > 6000.0, "{unbounded}");
+        }
+    }
+
+    /// Packets beyond it would fill a short queue for good. With an own port they wait there.
+    #[test]
+    fn without_an_own_port_no_more_is_in_flight_than_the_window_of_tcp() {
+        for name in ["xcp", "vcp", DEFAULT_TCP] {
+            let mut controller = controller(name);
+            rounds(&mut controller, 1, 0, 100, 0);
+            assert!(controller.allowed() > controller.window() + 30.0, "{name}");
+            controller.expect_no_port();
+            assert_eq!(controller.allowed(), controller.window(), "{name}");
         }
     }
 
