@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 VENV := .venv
+# For `maturin develop`, which does not pass on that it is to be quiet.
+export PIP_QUIET := 1
 PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
@@ -52,8 +54,9 @@ lint-python: $(VENV)/ready
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 
+# Without make's job server, which is not open to this recipe: rustdoc would warn.
 rust: ## Rust tests: no root, no network, no Python
-	cargo test
+	env -u MAKEFLAGS cargo test
 
 # With `explicate-py`, whose libraries `install` has built.
 repeat: ## A release build computes what a debug build computes
@@ -114,8 +117,8 @@ coverage: $(VENV)/ready ## Which lines of the crates the Rust tests reach; fills
 	$(PY) scripts/coverage_table.py target/coverage.json docs/development.md
 
 coverage-python: install browser ## Which statements of the Python packages their tests reach; fills docs/development.md
-	$(PY) -m coverage run --source=python/explicate,papers/explicate_papers -m pytest --require-native -q
-	$(PY) -m coverage json -q -o target/coverage-python.json
+	$(PY) -m coverage run --data-file=target/coverage --source=python/explicate,papers/explicate_papers -m pytest --require-native -q
+	$(PY) -m coverage json --data-file=target/coverage -q -o target/coverage-python.json
 	$(PY) scripts/coverage_table.py target/coverage-python.json docs/development.md
 
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed

@@ -81,17 +81,10 @@ def daemon(arch: str) -> None:
     name = target(arch, "musl")
     # ring has C and assembler: zig compiles them for every target, and links.
     build = ("cargo", "zigbuild", "--release", "--package", "explicate-net", "--target", name)
-    run(*build, env={"EXPLICATE_COMMIT": commit()})
+    run(*build, env={"EXPLICATE_COMMIT": commit(), "CARGO_PROFILE_RELEASE_STRIP": "debuginfo"})
     DIST.mkdir(exist_ok=True)
     built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / name / "release" / "explicated"
-    run(objcopy(), "--strip-debug", built, program(arch))
-    program(arch).chmod(0o755)
-
-
-def objcopy() -> Path:
-    """Return the toolchain's own objcopy, which knows every architecture."""
-    host = next(line.split()[1] for line in run("rustc", "-vV").splitlines() if line.startswith("host:"))
-    return Path(run("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / host / "bin" / "rust-objcopy"
+    shutil.copy(built, program(arch))
 
 
 def program(arch: str) -> Path:
