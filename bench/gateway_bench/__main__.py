@@ -24,9 +24,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import table
-from .case import ALL, Case
+from .case import ALL, Case, Figures, Run
 from .cases import CASES
-from .measures import Figures, Run
 from .net import Net
 from .ways import Capacity, law, opened
 

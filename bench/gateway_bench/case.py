@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from .net import Line
-
-if TYPE_CHECKING:
-    from .measures import Figures, Run
+from .net import Line, Net
+from .ways import Way
 
 KERNEL = ("gateway", "bbr", "cubic")
 ALL = (*KERNEL, "haproxy bbr", "haproxy cubic", "kcptun")
+Figures = dict[str, float]
 # Medians of a figure by way: whether what is wanted holds.
 Holds = Callable[[dict[str, float]], bool]
 
@@ -66,6 +64,16 @@ class Case:
     most: float = 120.0
     # The rate of the line as it changes, for the link and the gateway's port: seconds until the end of each, bit/s.
     steps: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass
+class Run:
+    """A run: the network is there, the link forwards, and the way is open."""
+
+    case: Case
+    net: Net
+    way: Way
+    law: str
 
 
 def page() -> tuple[tuple[str, int], ...]:

@@ -15,13 +15,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .case import Case
+from .case import Figures, Run
 from .hosts import VOICES as VOICE_INTERVAL
 from .net import REPORTS, SERVER, BenchError, Net, running, site, until
-from .ways import Way, status
+from .ways import status
 
 HOSTS = str(Path(__file__).with_name("hosts.py"))
-Figures = dict[str, float]
 # Times, and what was seen then.
 Seen = list[tuple[float, float]]
 # How long flows start up before anything is counted, seconds.
@@ -32,16 +31,6 @@ SET_UP = 12.0
 IDLE = 15.0
 # Over so long the rate after a fade is taken.
 FADE_SPAN = 0.2
-
-
-@dataclass
-class Run:
-    """A run: the network is there, the link forwards, and the way is open."""
-
-    case: Case
-    net: Net
-    way: Way
-    law: str
 
 
 def host(net: Net, name: str, *words: str, output: Path | None = None) -> subprocess.Popen[bytes]:
