@@ -37,7 +37,7 @@ pub(super) fn set_option<T: Value>(socket: impl AsFd, level: i32, name: i32, val
 pub(super) fn option<T: Value>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
     let (mut value, mut length) = (T::EMPTY, size_of::<T>() as libc::socklen_t);
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes at most `length` bytes, of which any are a valid value. No library has options by number.
+    // SAFETY: the kernel writes at most `length` bytes, and any bytes are a valid value. No library has options by number.
     check(unsafe { libc::getsockopt(fd, level, name, ptr::from_mut(&mut value).cast(), &mut length) })?;
     Ok(value)
 }
@@ -95,42 +95,60 @@ pub fn interface_gone(index: i32) -> bool {
     matches!(netdevice::index_to_name_inlined(socket, index as u32), Err(Errno::NXIO | Errno::NODEV))
 }
 
-/// Sends a request about an interface to the kernel. Returns its MTU after `SIOCGIFMTU`, its flags after `SIOCGIFFLAGS`.
-fn ask(command: libc::c_ulong, interface: &str, ethtool: &mut [u32; 2]) -> io::Result<(i32, i16)> {
+/// What a request about an interface carries beside its name.
+pub(super) enum Argument<'a> {
+    Flags(libc::c_int),
+    /// A command of ethtool and its value.
+    Ethtool(&'a mut [u32; 2]),
+}
+
+/// Sends a request about an interface to the kernel, through `to`. Returns its MTU after `SIOCGIFMTU`, its flags after `SIOCGIFFLAGS`.
+pub(super) fn request(
+    to: impl AsFd,
+    command: libc::c_ulong,
+    interface: &str,
+    argument: Argument<'_>,
+) -> io::Result<(i32, i16)> {
     let mut request: libc::ifreq = zeroed();
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IFNAMSIZ - 1)) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = ethtool.as_mut_ptr().cast();
-    let socket = any_socket()?;
+    match argument {
+        Argument::Flags(flags) => request.ifr_ifru.ifru_flags = flags as i16,
+        Argument::Ethtool(words) => request.ifr_ifru.ifru_data = words.as_mut_ptr().cast(),
+    }
     // SAFETY: the request, and the two words that it points to for ethtool, outlive the call; the fields read are integers within
     // the union, all of whose bytes are initialised. rustix has no requests about interfaces but their names.
     unsafe {
-        check(libc::ioctl(socket.as_raw_fd(), command as _, &mut request))?;
+        check(libc::ioctl(to.as_fd().as_raw_fd(), command as _, &mut request))?;
         Ok((request.ifr_ifru.ifru_mtu, request.ifr_ifru.ifru_flags))
     }
 }
 
 /// The maximum length of a packet that an interface sends in one frame, bytes.
 pub(super) fn mtu(interface: &str) -> io::Result<usize> {
-    Ok(ask(libc::SIOCGIFMTU as _, interface, &mut [0; 2])?.0.max(0) as usize)
+    let (mtu, _) = request(any_socket()?, libc::SIOCGIFMTU as _, interface, Argument::Flags(0))?;
+    Ok(mtu.max(0) as usize)
 }
 
 /// Whether an interface is a loopback interface.
 pub fn is_loopback(interface: &str) -> io::Result<bool> {
-    let (_, flags) = ask(libc::SIOCGIFFLAGS as _, interface, &mut [0; 2])?;
+    let (_, flags) = request(any_socket()?, libc::SIOCGIFFLAGS as _, interface, Argument::Flags(0))?;
     Ok(flags as libc::c_int & libc::IFF_LOOPBACK != 0)
 }
 
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
+/// Sends a command of ethtool, which writes zero if it writes. Returns the value after it.
+fn ethtool(interface: &str, command: u32) -> io::Result<u32> {
+    const SIOCETHTOOL: libc::c_ulong = 0x8946;
+    let mut words = [command, 0];
+    request(any_socket()?, SIOCETHTOOL, interface, Argument::Ethtool(&mut words))?;
+    Ok(words[1])
+}
 
 /// The offloads of an interface that merge packets, by `ethtool`'s names.
 pub fn offloads(interface: &str) -> Vec<&'static str> {
     // ETHTOOL_GTSO, GGSO, GGRO of linux/ethtool.h; an interface that does not support the request has none.
-    let on = |command: u32| {
-        let mut value = [command, 0];
-        ask(SIOCETHTOOL, interface, &mut value).is_ok() && value[1] != 0
-    };
+    let on = |command: u32| ethtool(interface, command).is_ok_and(|value| value != 0);
     [(0x1e, "tso"), (0x23, "gso"), (0x2b, "gro")]
         .into_iter()
         .filter(|(command, _)| on(*command))
@@ -142,8 +160,5 @@ pub fn offloads(interface: &str) -> Vec<&'static str> {
 /// does.
 pub fn offloads_off(interface: &str) -> io::Result<()> {
     // ETHTOOL_STXCSUM, STSO, SGSO, SGRO of linux/ethtool.h.
-    [0x17, 0x1f, 0x24, 0x2c].into_iter().try_for_each(|command| {
-        ask(SIOCETHTOOL, interface, &mut [command, 0])?;
-        Ok(())
-    })
+    [0x17, 0x1f, 0x24, 0x2c].into_iter().try_for_each(|command| ethtool(interface, command).map(drop))
 }
