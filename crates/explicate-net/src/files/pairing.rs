@@ -55,6 +55,7 @@ impl Invitation {
 }
 
 /// A state folder.
+#[derive(Clone)]
 pub struct State(PathBuf);
 
 impl State {

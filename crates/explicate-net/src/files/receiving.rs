@@ -223,10 +223,15 @@ impl Receiving {
             receive.read_exact(&mut bytes).await.ok()?;
             let (kind, secret) = bytes.split_first_chunk::<1>()?;
             let secret: [u8; SECRET] = secret.try_into().ok()?;
-            let invited = Kind::of(kind[0]) == Some(Kind::Secret)
-                && lock(&self.invitation).take_if(|invitation| invitation.is_secret(&secret)).is_some();
-            if !invited || self.state.add_sender(key, &canonical(connection.remote_address()).ip().to_string()).is_err()
-            {
+            if Kind::of(kind[0]) != Some(Kind::Secret) {
+                return None;
+            }
+            let invitation = lock(&self.invitation).take_if(|invitation| invitation.is_secret(&secret))?;
+            let (state, from) = (self.state.clone(), canonical(connection.remote_address()).ip().to_string());
+            let added = tokio::task::spawn_blocking(move || state.add_sender(key, &from)).await.ok()?;
+            if let Err(error) = added {
+                tracing::warn!("a sender with the right secret was not paired: {error}");
+                *lock(&self.invitation) = Some(invitation);
                 return None;
             }
             send.write_all(&[0]).await.ok()?;
