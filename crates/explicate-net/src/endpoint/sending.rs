@@ -190,14 +190,14 @@ impl Sending {
     }
     /// Handles a message about this flow.
     pub fn handle_message(&mut self, now: Time, message: Message) {
+        if let Message::Answer(_, verdict, payload, code) = message
+            && !self.opening.is_verdict(verdict.number(), payload, &code)
+        {
+            tracing::warn!(peer = %self.peer, "an answer without the key was ignored");
+            return;
+        }
         self.last_answer_at = now;
         match message {
-            // Without the key a verdict is not authentic.
-            Message::Answer(_, verdict, payload, code)
-                if !self.opening.is_verdict(verdict.number(), payload, &code) =>
-            {
-                tracing::warn!(peer = %self.peer, "an answer without the key was ignored");
-            }
             Message::Answer(_, verdict, payload, _) if self.state == TransferState::Asking => {
                 self.state = match verdict {
                     Verdict::Same => TransferState::Over(payload),
