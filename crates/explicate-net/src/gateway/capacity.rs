@@ -16,7 +16,6 @@ use explicate_core::units::Rate;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::config::LineRate;
 use super::port::Port;
 use crate::error::{Context, Result};
 use crate::sys;
@@ -27,6 +26,30 @@ const FILE_INTERVAL: f64 = 0.01;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest text of a source, bytes.
 const LONGEST: u64 = 1 << 20;
+
+/// Rates of lines.
+const SLOWEST: Rate = Rate(8_000);
+const FASTEST: Rate = Rate(100_000_000_000);
+
+/// A rate, as in `"20Mbit/s"`.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(try_from = "String")]
+pub struct LineRate(pub Rate);
+
+impl TryFrom<String> for LineRate {
+    type Error = String;
+    fn try_from(text: String) -> std::result::Result<LineRate, String> {
+        let rate = explicate_scenario::rate(&text)?;
+        let carried = SLOWEST..=FASTEST;
+        carried.contains(&rate).then_some(LineRate(rate)).ok_or_else(|| {
+            format!(
+                "`{text}` is no rate of a line: those are from {} kbit/s to {} Gbit/s",
+                SLOWEST.0 / 1000,
+                FASTEST.0 / 1_000_000_000
+            )
+        })
+    }
+}
 
 /// Where the rate comes from: one of `file`, `command`, `url`, `measured`.
 #[derive(Deserialize, Clone, Debug)]

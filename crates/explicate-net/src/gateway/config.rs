@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use explicate_core::guard::AIR_LOSS;
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_TCP};
 use explicate_core::registry;
-use explicate_core::units::Rate;
 use explicate_core::wire::UDP_PORT;
 use serde::Deserialize;
 
-use super::capacity::Source;
+use super::capacity::{LineRate, Source};
 use super::controller::ControllerConfig;
 use super::identity::PublicKey;
 use crate::error::{Error, Result};
@@ -132,30 +131,6 @@ impl Wan {
             }
         }
         Ok(())
-    }
-}
-
-/// Rates of lines.
-const SLOWEST: Rate = Rate(8_000);
-const FASTEST: Rate = Rate(100_000_000_000);
-
-/// A rate, as in `"20Mbit/s"`.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(try_from = "String")]
-pub struct LineRate(pub Rate);
-
-impl TryFrom<String> for LineRate {
-    type Error = String;
-    fn try_from(text: String) -> std::result::Result<LineRate, String> {
-        let rate = explicate_scenario::rate(&text)?;
-        let carried = SLOWEST..=FASTEST;
-        carried.contains(&rate).then_some(LineRate(rate)).ok_or_else(|| {
-            format!(
-                "`{text}` is no rate of a line: those are from {} kbit/s to {} Gbit/s",
-                SLOWEST.0 / 1000,
-                FASTEST.0 / 1_000_000_000
-            )
-        })
     }
 }
 
@@ -364,6 +339,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use explicate_core::units::Rate;
+
     use super::*;
 
     fn key(digit: char) -> String {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use explicate_core::units::{Rate, Time};
+use explicate_core::units::Rate;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionError, IdleTimeout, Incoming, MtuDiscoveryConfig,
@@ -12,7 +12,7 @@ use quinn::{
 };
 
 use super::config::Limits;
-use super::controller::ControllerConfig;
+use super::controller::{ACK_DELAY, ControllerConfig, PER_ACK};
 use super::shim;
 use super::socket::Tunnels;
 use super::tunnel::Tunnel;
@@ -24,10 +24,6 @@ const IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Bytes of probes that wait to be read (see [`silence`](super::silence)): they are not read, and replace each other.
 const PROBES: usize = 64;
-/// Acknowledgements wait for so many packets, or so long: narrow return paths carry them.
-pub const PER_ACK: u32 = 16;
-/// See there.
-pub const ACK_DELAY: Time = Time::millis(20);
 /// A packet is lost when one is acknowledged that was sent so many later (RFC 9002 section 6.1.1); and where parity repairs losses, which
 /// comes behind its block.
 const REORDERED: u32 = 3;
