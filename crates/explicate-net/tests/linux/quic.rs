@@ -18,28 +18,30 @@ pub(crate) fn paired(net: &Net, address: &str) -> [String; 2] {
     folders.map(|folder| folder.to_str().unwrap().to_string())
 }
 
+/// Sends 8 MB, 5,800 datagrams, through a router of 20 Mbit/s and 20 ms with a queue of 100 kB. Returns the reports of the sender
+/// and of the router.
+pub(crate) fn through_a_router(protocol: &str) -> [Value; 2] {
+    let net = chain();
+    let port = "right: rate = \"20Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "-c", protocol, "--json"]);
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let _recv = net.start("b", &["recv", "--state", &receiver]);
+    let sent = net.program("a", &["send", "10.9.0.2", "-p", protocol, "-n", "8000000", "--json", "--state", &sender]);
+    let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
+    assert!(sent.status.success(), "{said}");
+    [last_json(&said), last_json(&router.stop("INT"))]
+}
+
 /// Interfaces that leave batches of datagrams undivided are those of a virtual cable, too.
 #[test]
 #[ignore = "needs root: make linux"]
 fn routers_answer_every_datagram_of_a_transfer_by_quic() {
     for protocol in ["xcp", "vcp"] {
-        let net = chain();
-        let port = "right: rate = \"20Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"100kB\" }";
-        let router = net.start("m", &["router", "--port", "left", "--port", port, "-c", protocol, "--json"]);
-        let [receiver, sender] = paired(&net, "10.9.0.2");
-        let _recv = net.start("b", &["recv", "--state", &receiver]);
-        let sent =
-            net.program("a", &["send", "10.9.0.2", "-p", protocol, "-n", "8000000", "--json", "--state", &sender]);
-        let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
-        assert!(sent.status.success(), "{said}");
-        let (report, told) = (last_json(&said), last_json(&router.stop("INT")));
+        let [report, told] = through_a_router(protocol);
         let laws: Vec<&Value> = report["laws"].as_array().unwrap().iter().map(|law| &law["law"]).collect();
         assert!(laws.contains(&&"own".into()) && !laws.contains(&&"tcp".into()), "{protocol}: {laws:?}");
         let [explicit, merged] = ["explicit", "merged"].map(|count| told[count].as_u64().unwrap());
-        // 8 MB are 5,800 datagrams.
         assert!(explicit > 5_500 && merged < 60, "{protocol}: {explicit} answered, {merged} merged");
-        let drops = told["ports"][1]["drops"].as_u64().unwrap();
-        assert!(protocol != "xcp" || drops == 0, "its window follows the router: {drops} drops");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What routers and probes make of rates and losses, measured in real time. Needs root, so `make linux` runs it.
 
 use crate::common::{Net, chain, last_json, measured};
+use crate::quic::through_a_router;
 
 #[test]
 #[ignore = "needs root: make linux"]
@@ -20,6 +21,14 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     let told = last_json(&router.stop("INT"));
     assert!(told["explicit"].as_u64().unwrap() > 10_000 && told["received"].as_u64() > told["explicit"].as_u64());
     assert_eq!((&told["malformed"], &told["expired"]), (&0.into(), &0.into()));
+}
+
+/// A window beyond what the router grants by QUIC would overflow its queue of 66 packets.
+#[test]
+#[ignore = "needs root: make linux"]
+fn by_quic_the_window_follows_the_router() {
+    let [_, told] = through_a_router("xcp");
+    assert_eq!(told["ports"][1]["drops"], 0, "{told}");
 }
 
 /// `a` -- ours (`r1`) -- the kernel's router (`k`), with 20 Mbit/s towards `b` -- ours (`r2`) -- `b`; ours are configured with 50 Mbit/s.
