@@ -194,7 +194,7 @@ def wlte() -> str:
 **WLTE: a wireless loss costs only the lost packet.** The same path at 100 Mbit/s (figure 7). Cells are the goodput in
 Mbit/s in the first 30 s, and in brackets the timeouts per run, means of 20 seeds. `vcp` uses its default interval of
 0.2 s. WLTE gains little where losses are rare, and most at 1e-5 and 1e-4. At 1e-3 several packets are lost in a round
-trip, of which NewReno repairs one.
+trip, and NewReno repairs one of them.
 
 {table(["", *(f"loss {loss:g}" for loss in losses)], rows)}
 """

@@ -106,7 +106,7 @@ def main() -> None:
     load, processors = os.getloadavg()[2], os.cpu_count()
     lines = [
         "The same scenario runs in the simulator and, with `explicated lab`, on real sockets, queues and clocks: 2",
-        "to 4 seeds of 25 s, of which 15 s are measured. Expected: goodput within 5 %, mean queue within 25 % or 2",
+        "to 4 seeds of 25 s; the last 15 s are measured. Expected: goodput within 5 %, mean queue within 25 % or 2",
         "packets. A virtual machine occasionally loses its processors for up to some 10 ms. Packets that were due",
         "then leave in one burst, which causes a queue that the scenario does not have. ACK-clocked hosts repeat",
         "the burst every round trip; hosts that pace (`paced = true`, in both) do not. Threads that wake up every",

@@ -84,10 +84,10 @@ def test_a_sweep_is_not_replaced_by_a_run(scenario: Path, tmp_path: Path, capsys
 def test_what_is_no_result_is_never_replaced(name: str, scenario: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    (out / name).write_text("of somebody else", encoding="utf-8")
+    (out / name).write_text("another program's", encoding="utf-8")
     assert main(command("run", scenario, out, "--force")) == 2
     assert f"{out}: has {name}, but no results (run.json is missing); choose" in capsys.readouterr().err
-    assert [path.read_text(encoding="utf-8") for path in out.iterdir()] == ["of somebody else"]
+    assert [path.read_text(encoding="utf-8") for path in out.iterdir()] == ["another program's"]
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "{", '{"format": 7}', "\udcff"])

@@ -78,7 +78,7 @@ fn wireless_and_reroutes() {
     refused(reroute, &[], &["[[reroute]]", "`xcp_i` has no fluid model"]);
 }
 
-/// Short round trips make short steps, of which long ones then have so many that memory or patience ends: a sentence, and not
+/// Short round trips make short steps, and long round trips then have too many of them for the memory or the time: an error, not
 /// the end of the process.
 #[test]
 fn sizes_that_end_memory_or_patience() {

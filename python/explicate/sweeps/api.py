@@ -49,8 +49,8 @@ def sweep(
     """Simulate every combination of `axes`, of the scenario's own ``[sweep]``, and of a Latin hypercube.
 
     `scenario` is a scenario or a sweep file. An axis is a dotted key with its values; one that the file also has
-    replaces the file's. `latin` has a range for each key, such as ``"1ms..100ms"``, of which `points` points are
-    taken (`draw` another number for other ones). Each point runs with `runs` seeds from `seed`, the same at all.
+    replaces the file's. `latin` has a range for each key, such as ``"1ms..100ms"``; `points` points are drawn from
+    these ranges (another `draw` draws others). Each point runs with `runs` seeds from `seed`, the same at all points.
 
     `executor` may be any `concurrent.futures.Executor` (by default `jobs` threads, one per core); no result depends on
     it. `store` is a folder that keeps each finished run: the same sweep, or a larger one, resumes from

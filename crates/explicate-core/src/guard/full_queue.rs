@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// The highest sum in `packets` packets with `delay_us` each, 100 a round trip, of which `lost` says which are lost.
+    /// The highest sum in `packets` packets with `delay_us` each, 100 a round trip; `lost` says which are lost.
     fn highest(packets: u32, mut packet: impl FnMut(u32) -> (f64, bool)) -> f64 {
         let (mut queue, mut highest, mut missing) = (Comparison::default(), 0.0_f64, false);
         for number in 0..packets {

@@ -376,7 +376,7 @@ mod tests {
             assert_eq!(q.on_arrival(Time(1), &packet(Ecn::NotCapable), &view(waiting), None), verdict);
             assert_eq!(q.count, 0.0);
         }
-        // Ten packet times and a half idle, of which ten count.
+        // Ten packet times and a half idle; ten count.
         q.average = 40.0;
         q.sample(Time::micros(30_500), 0.0, Some(Time::millis(20)));
         assert!((q.average - 40.0 * libm::pow(0.998, 11.0)).abs() < 1e-9, "{}", q.average);

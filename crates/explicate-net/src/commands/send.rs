@@ -35,15 +35,15 @@ use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
-/// IP length of a full packet, unless something else is said.
+/// Default IP length of a full packet.
 pub(super) const PACKET: &str = "1500B";
-/// The longest that a greeting may name.
+/// The longest packet that a greeting may announce.
 const LONGEST_PACKET: u16 = 9000;
-/// What recoveries that have these parameters go by, unless something else is said, in base units. A retransmission timer that doubles
-/// up to 5 s only lets a transfer go on soon after an outage: a packet in so long is no load. `recount = "at_once"` finds the losses
-/// behind a transfer's last packets, of which no window's worth follows, without the timer.
+/// Defaults of recovery parameters, in base units, for recoveries that have them. A retransmission timer of at most 5 s lets a
+/// transfer go on soon after an outage; a packet in 5 s is no load. `recount = "at_once"` finds losses among a transfer's last
+/// packets without the timer.
 const RECOVER_SOON: &[(&str, f64)] = &[("max_rto", 5.0), ("recount", 1.0)];
-/// How often flows are looked at that may have stalled.
+/// How often flows are checked for stalls.
 const STALLS: Time = Time::millis(250);
 
 /// The address of `host` or `host:port`, where the host is a name or an IPv4 address.

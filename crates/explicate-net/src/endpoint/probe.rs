@@ -1,7 +1,7 @@
 //! Measurement of a path between two of our nodes: the core's estimators on real packets.
 //!
-//! The receiver answers each probe with a shorter message that carries the time of arrival by its own clock, of which only
-//! differences are used. The available bandwidth comes from an estimator of the core; the capacity from pairs of
+//! The receiver answers each probe with a shorter message that carries the time of arrival by its own clock. Only differences
+//! of these times are used. The available bandwidth comes from an estimator of the core; the capacity from pairs of
 //! packets sent back to back, which the narrowest link spreads (Dovrolis, Ramanathan, Moore, INFOCOM 2001): the median of
 //! length over spread, since single pairs are unreliable. A packet that is not measured precedes each pair.
 

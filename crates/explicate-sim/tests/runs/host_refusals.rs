@@ -32,7 +32,7 @@ params = {{ rate = "{rate}" }}
 #[test]
 fn refusing_more_than_one_delivers() {
     let (said, [refused, delivered]) = ran("10Mbit/s", "{ limit = \"10pkt\" }");
-    // 10 Mbit/s for 5 s are 6250 packets, of which 2 Mbit/s leave: 1250.
+    // 10 Mbit/s for 5 s are 6250 packets; 2 Mbit/s of them leave: 1250.
     assert!(refused.abs_diff(5000) < 50 && delivered.abs_diff(1250) < 20, "{refused} {delivered}");
     let expected = "`s0` refused more packets of its own flows than it delivered over s0->r1 (as did another host): ";
     assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");

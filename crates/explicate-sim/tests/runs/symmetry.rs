@@ -17,7 +17,7 @@ const QDISC: &str = "droptail";
 /// it differs from run to run.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
-/// Round trips of 28 ms and 14 packets of 1000 bytes, of which a queue holds as many again; 14 s are 500 round trips. Rates are
+/// Round trips of 28 ms and 14 packets of 1000 bytes; a queue holds as many again. 14 s are 500 round trips. Rates are
 /// multiples of each other and all delays the same, so that packets arrive in the very instant in which others leave.
 fn dumbbell(protocol: &str, qdisc: &str, processing: &str, groups: [&str; 2]) -> String {
     let flows = groups.map(|name| {
