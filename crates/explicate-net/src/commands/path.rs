@@ -35,12 +35,14 @@ pub(super) struct Path {
     next: Time,
     /// Datagrams that the system has refused as too long.
     refused: u64,
+    /// Segments that had been sent when the search began.
+    sent: u64,
 }
 
 impl Path {
     /// Begins with a search for packets of this length.
     pub(super) fn new(peer: SocketAddrV4, key: Option<Key>, packet: u16) -> Path {
-        let mut path = Path { peer, key, packet, search: None, next: Time::ZERO, refused: 0 };
+        let mut path = Path { peer, key, packet, search: None, next: Time::ZERO, refused: 0, sent: 0 };
         path.begin();
         path
     }
@@ -48,6 +50,10 @@ impl Path {
         let (peer, key, packet) = (self.peer, self.key.clone(), self.packet);
         // Without a thread the flow continues unchanged.
         self.search = thread::Builder::new().name("path".into()).spawn(move || search(peer, key, packet)).ok();
+    }
+    /// Whether segments that were first sent during the search have arrived: it lost its probes to a full queue.
+    fn carries(&self, endpoint: &Endpoint) -> bool {
+        endpoint.sending.values().map(|f| f.flow.acked() as u64).sum::<u64>() > self.sent
     }
     /// Whether a search is running.
     pub(super) fn searches(&self) -> bool {
@@ -58,7 +64,7 @@ impl Path {
         if self.search.as_ref().is_some_and(JoinHandle::is_finished) {
             let found = self.search.take().and_then(|thread| thread.join().ok()).flatten();
             self.next = now + PAUSE;
-            if let Some(length) = found.filter(|length| *length < self.packet) {
+            if let Some(length) = found.filter(|length| *length < self.packet && !self.carries(endpoint)) {
                 (self.packet, self.refused) = (length, endpoint.too_long());
                 return Some(length);
             }
@@ -67,6 +73,7 @@ impl Path {
         let stalled = || endpoint.sending.values().any(|f| !f.is_over() && f.flow.timeouts_in_a_row() >= SUSPECT);
         if self.search.is_none() && now >= self.next && (refused || stalled()) {
             self.refused = endpoint.too_long();
+            self.sent = endpoint.sending.values().map(|f| f.flow.stats()).map(|s| s.sent - s.retransmissions).sum();
             self.begin();
         }
         None
