@@ -1,11 +1,12 @@
 """The multiverse: each choice of a paper replaced by each of its alternatives, one at a time, and the claims that hold.
 
-Quick effort, first block of seeds. Each alternative is recorded as soon as it is judged. Records with the same
-engine and the same frozen judges are not repeated.
+Quick effort, first block of seeds. Each alternative is recorded as soon as it is judged. Records are kept while the
+frozen judges are the same and the choices as they are give the same measurements: another engine alone repeats these.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -51,10 +52,14 @@ def alternatives(letter: str, only: Collection[str] = ()) -> list[Alternative]:
 
 def words(attempt: Attempt, store: Store) -> Words:
     """Return the result of the first block for each claim, from the runs in `store`."""
+    return _words(attempt, attempt.judge_block(store, 0))
+
+
+def _words(attempt: Attempt, blocks: Mapping[str, Block]) -> Words:
     study = attempt.study
     assert study is not None
     made = {}
-    for claim, block in attempt.judge_block(store, 0).items():
+    for claim, block in blocks.items():
         rule = study.rules.get(claim)
         instead = rule is not None and bool(rule.instead)
         made[claim] = _word(block, instead=instead, unfailing=claim in study.unfailing).value
@@ -70,14 +75,20 @@ def _word(block: Block, *, instead: bool, unfailing: bool) -> Word:
 
 
 class Paper:
-    """The record of one paper, `entry`, and how to complete it."""
+    """The record of one paper, `entry`, and how to complete it.
+
+    `engine` is the engine that made the record or was found to give the same `results`, a hash of what was measured
+    with the choices as they are.
+    """
 
     def __init__(self, letter: str, entry: Mapping[str, Any]) -> None:
         self.letter = letter
-        key = {"engine": engine_digest(), "frozen": freeze.of_paper(letter)}
-        same = {name: entry.get(name) for name in key} == key
-        self.entry: dict[str, Any] = dict(entry) if same else {**key, "chosen": {}, "alternatives": {}}
+        self._frozen = freeze.of_paper(letter)
+        self.entry: dict[str, Any] = dict(entry) if entry.get("frozen") == self._frozen else self._empty("")
         self._reads: dict[str, Reads] = {}
+
+    def _empty(self, results: str) -> dict[str, Any]:
+        return {"engine": "", "results": results, "frozen": self._frozen, "chosen": {}, "alternatives": {}}
 
     @property
     def _experiments(self) -> list[Experiment]:
@@ -91,13 +102,21 @@ class Paper:
         self, wanted: Sequence[Alternative], perform: Perform, store: Store, folder: Path, note: Callable[[], None]
     ) -> None:
         """Judge the choices as they are and the alternatives that are missing; `note` is called after each."""
-        if self.entry["chosen"] and not self.missing(wanted):
+        if self.entry.get("engine") == engine_digest() and not self.missing(wanted):
             return
         tried = [Attempt(one, EFFORT) for one in self._experiments]
         perform([job for one in tried for job in one.block_jobs(0)], store)
+        chosen: Words = {}
+        results = hashlib.sha256()
         for one in tried:
-            self.entry["chosen"].update(words(one, store))
+            blocks = one.judge_block(store, 0)
+            chosen.update(_words(one, blocks))
+            results.update(repr(sorted(blocks.items())).encode())
             self._reads[one.experiment.id] = one.effort.choices  # type: ignore[assignment]
+        if self.entry.get("results") != results.hexdigest()[:16]:
+            # In place: the record of all papers holds this entry.
+            self.entry.update(self._empty(results.hexdigest()[:16]))
+        self.entry.update(engine=engine_digest(), chosen=chosen)
         note()
         for alternative in self.missing(wanted):
             self.entry["alternatives"][alternative.name] = self._judged(alternative, perform, store, folder)

@@ -108,6 +108,16 @@ def test_it_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert counted.runs == 4, "other judges begin anew"
 
 
+def test_another_engine_repeats_the_choices_and_keeps_what_gives_the_same(tmp_path: Path) -> None:
+    counted = Counted(tmp_path)
+    entry = counted.fill({})
+    counted.runs = 0
+    again = counted.fill({**entry, "engine": "another"})
+    assert (again, counted.runs, counted.written[-1]) == (entry, 0, 5), "the runs of the choices are in the store"
+    changed = counted.fill({**entry, "engine": "another", "results": "other", "alternatives": {"gone": {}}})
+    assert changed == entry
+
+
 def test_a_choice_by_claim(tmp_path: Path) -> None:
     entry = Counted(tmp_path).fill({})
     head, *body = multiverse.by_claim(entry, CHOICES["I-P1"])
