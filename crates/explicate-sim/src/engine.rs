@@ -43,14 +43,20 @@ use media::Radio;
 pub use processing::Processing;
 pub use reroute::NewRoute;
 
-/// Remaining work of an event: a packet and the place from which it continues, or a flow that takes the
-/// acknowledgement in the slot. Either field may be [`NIL`].
-struct Onward {
-    slot: u32,
-    place: u32,
-    flow: u32,
-    /// IP length of the forwarded packet, cached from the last header access.
-    bytes: u32,
+/// Remaining work of an event.
+enum Onward {
+    /// The packet in this slot continues from this place; its IP length is cached from the last header access.
+    Forward {
+        slot: u32,
+        place: u32,
+        bytes: u32,
+    },
+    /// A flow may send, after it has taken the acknowledgement in this slot, unless that is [`NIL`].
+    Send {
+        flow: u32,
+        slot: u32,
+    },
+    Nothing,
 }
 
 /// The outcome for a packet that joined a port.
@@ -203,8 +209,19 @@ impl Engine {
             self.now = until;
             return;
         }
+        if self.large {
+            self.run_events::<true>(until);
+        } else {
+            self.run_events::<false>(until);
+        }
+        self.now = until;
+    }
+
+    /// Runs all events up to `until` (included); with prefetching if `LARGE`.
+    #[inline(never)]
+    fn run_events<const LARGE: bool>(&mut self, until: Time) {
         loop {
-            if self.large {
+            if LARGE {
                 self.look_ahead();
             }
             let Some(Taken { slot, time, event }) = self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
@@ -224,24 +241,28 @@ impl Engine {
                 self.arrive(slot, event.place())
             };
             // All packets are forwarded at this one place, so the call can be inlined.
-            let Onward { slot, place, mut flow, bytes } = onward;
-            if flow == NIL && slot != NIL {
-                Forwarded { flow, at } = self.forward(at, Arriving { handle: slot, bytes }, place);
-            }
+            let (flow, slot) = match onward {
+                Onward::Forward { slot, place, bytes } => {
+                    let forwarded = self.forward(at, Arriving { handle: slot, bytes }, place);
+                    at = forwarded.at;
+                    (forwarded.flow, slot)
+                }
+                Onward::Send { flow, slot } => (flow, slot),
+                Onward::Nothing => continue,
+            };
             if flow != NIL && self.send_next(at, flow, slot) {
                 self.send_more(at, flow);
             }
         }
-        self.now = until;
     }
 
     #[inline(always)]
     fn onward(&self, due: Due) -> Onward {
         let slot = due.slot();
-        if let Some(flow) = due.flow() {
-            return Onward { slot, place: NIL, flow, bytes: 0 };
+        match due.flow() {
+            Some(flow) => Onward::Send { flow, slot },
+            None if slot == NIL => Onward::Nothing,
+            None => Onward::Forward { slot, place: due.place(), bytes: self.arena.get(slot).ip_len as u32 },
         }
-        let bytes = if slot == NIL { 0 } else { self.arena.get(slot).ip_len as u32 };
-        Onward { slot, place: due.place(), flow: NIL, bytes }
     }
 }

@@ -79,7 +79,7 @@ pub(crate) struct Wheel {
     near_end: u64,
     near: Box<[Chain; BUCKETS]>,
     /// One bit per bucket of `near`, set if it is not empty.
-    occupied: Box<[u64; BUCKETS / 64]>,
+    occupied: [u64; BUCKETS / 64],
     far: Rotations,
     /// Buckets and slots of events beyond `far`.
     beyond: Vec<Later>,
@@ -106,7 +106,7 @@ impl Wheel {
             near_end: BUCKETS as u64,
             // All zero: unused memory costs nothing.
             near: vec![[0; 2]; BUCKETS].try_into().expect("as many"),
-            occupied: Box::new([0; BUCKETS / 64]),
+            occupied: [0; BUCKETS / 64],
             far: Rotations::new(FAR),
             beyond: Vec::new(),
             beyond_from: u64::MAX,

@@ -216,6 +216,6 @@ impl Engine {
             return self.onward(due);
         }
         packet.ttl -= hops; // it was written just now
-        Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 }
+        Onward::Forward { slot, place: place + 1, bytes: packet.ip_len as u32 }
     }
 }

@@ -23,7 +23,7 @@ impl Engine {
         let hops = link.hops;
         link.in_transit -= (hop.has(Mark::TURN | Mark::REPLY)) as u32;
         let packet = self.arena.get_mut(slot);
-        let onward = Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 };
+        let onward = Onward::Forward { slot, place: place + 1, bytes: packet.ip_len as u32 };
         if hop.has(Mark::LAST | Mark::SEEN) {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             if !hop.has(Mark::SEEN) || self.show(slot, place) {
@@ -73,13 +73,14 @@ impl Engine {
     #[inline(always)]
     pub(super) fn forward(&mut self, now: Time, packet: Arriving, mut place: u32) -> Forwarded {
         let slot = packet.handle;
-        let present = Moment { now: self.now, unobserved_until: self.unobserved_until };
         let mut hop = self.routes[place as usize];
         let mut link = &mut self.links[hop.index()];
         let mut at = if link.predicts {
+            let present = Moment { now: self.now, unobserved_until: self.unobserved_until };
             link.predict(present, Predicted { at: now, headers_final_before: Time::NEVER }, packet, &mut self.arena)
         } else {
-            match link.port.handle_unobserved(Moment { now, ..present }, packet, &mut self.arena) {
+            let moment = Moment { now, unobserved_until: self.unobserved_until };
+            match link.port.handle_unobserved(moment, packet, &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
                 Arrival::Queued => {
                     Event::arrival(place).put(self.arena.slot_mut(slot));
@@ -95,6 +96,7 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             link = &mut self.links[hop.index()];
+            let present = Moment { now: self.now, unobserved_until: self.unobserved_until };
             at = link.predict(present, Predicted { at, headers_final_before }, packet, &mut self.arena);
         }
         if hop.has(Mark::REPLY) {

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 
-use super::{Engine, NIL};
+use super::{Engine, Onward};
 use crate::event::Event;
 use crate::wheel::Taken;
 
@@ -68,12 +68,16 @@ impl Engine {
         } else {
             self.arrive(slot, event.place())
         };
-        if onward.flow != NIL {
-            if self.send_next(self.now, onward.flow, onward.slot) {
-                self.send_more(self.now, onward.flow);
+        match onward {
+            Onward::Forward { slot, place, bytes } => {
+                self.forward_slowly(self.now, Arriving { handle: slot, bytes }, place);
             }
-        } else if onward.slot != NIL {
-            self.forward_slowly(self.now, Arriving { handle: onward.slot, bytes: onward.bytes }, onward.place);
+            Onward::Send { flow, slot } => {
+                if self.send_next(self.now, flow, slot) {
+                    self.send_more(self.now, flow);
+                }
+            }
+            Onward::Nothing => {}
         }
     }
 

@@ -213,22 +213,28 @@ impl<H: Header> XcpRouter<H> {
     fn feedback(&mut self, x: f64, bytes: f64, request: f64) -> Option<f64> {
         // A packet takes at most the contents of the pool: after a timeout its X may be hundreds of times those from
         // which `cp` was computed.
-        let mut pos = lesser(self.cp * x, self.res_pos);
+        let pos = lesser(self.cp * x, self.res_pos);
         if self.res_neg <= 0.0 {
             // The negative pool is empty, so the offer is `pos`: the code below gives the same result at twice the cost.
+            if request > pos {
+                take(&mut self.res_pos, &mut self.cp, pos);
+                return Some(pos);
+            }
             let asks = if self.params.pools == Pools::Paper { request.max(0.0) } else { request };
-            take(&mut self.res_pos, &mut self.cp, if request > pos { pos } else { asks });
-            return (request > pos).then_some(pos);
+            take(&mut self.res_pos, &mut self.cp, asks);
+            return None;
         }
-        let mut neg = lesser(self.cn * bytes, self.res_neg);
+        let neg = lesser(self.cn * bytes, self.res_neg);
         let offer = pos - neg;
-        let tighter = request > offer;
-        if !tighter {
-            (pos, neg) = self.reclaimed(neg, offer, request);
+        if request > offer {
+            take(&mut self.res_pos, &mut self.cp, pos);
+            take(&mut self.res_neg, &mut self.cn, neg);
+            return Some(offer);
         }
+        let (pos, neg) = self.reclaimed(neg, offer, request);
         take(&mut self.res_pos, &mut self.cp, pos);
         take(&mut self.res_neg, &mut self.cn, neg);
-        tighter.then_some(offer)
+        None
     }
 
     /// The shares of the positive and the negative pool for a packet that requests no more than its offer.
