@@ -27,8 +27,9 @@ use crate::gateway::tunnel::Tunnel;
 const AT_A_TIME: usize = 16;
 /// Bytes that are read at a time.
 const BLOCK: usize = 256 << 10;
-/// Bytes that QUIC takes at least.
+/// Bytes that QUIC takes at least; and at most, unless two windows are more.
 const LEAST_WINDOW: u64 = 1 << 20;
+const MOST_WINDOW: u64 = 64 << 20;
 /// A file that the receiver is receiving already is offered again after this time, and so often: the receiver gives up a connection
 /// that has gone silent.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -290,16 +291,21 @@ impl Sending {
         Ok(())
     }
 
-    /// QUIC takes little more than what the law lets be under way, so that what was written has nearly left.
+    /// QUIC takes few windows of data, so that what was written has nearly left. It keeps what is acknowledged behind a loss: three
+    /// windows, if the repetition is lost, too.
     pub fn fit_window(&self) {
-        let under_way = self.connection.stats().path.cwnd;
-        self.connection.set_send_window((2 * under_way).max(LEAST_WINDOW));
+        self.connection.set_send_window(send_window(self.connection.stats().path.cwnd));
     }
 
     /// Ends the connection.
     pub fn close(&self, why: Close) {
         self.connection.close(why.into(), b"");
     }
+}
+
+/// Bytes that QUIC takes beside a congestion window of this many.
+fn send_window(window: u64) -> u64 {
+    (5 * window).min(MOST_WINDOW).max(2 * window).max(LEAST_WINDOW)
 }
 
 struct Stream {
@@ -311,5 +317,17 @@ impl Stream {
     async fn read(&mut self) -> Option<[u8; ANSWER]> {
         let mut bytes = [0; ANSWER];
         self.receive.read_exact(&mut bytes).await.ok().map(|()| bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::send_window;
+
+    #[test]
+    fn the_send_window_covers_a_repetition_that_is_lost_and_is_bounded() {
+        // 20 Mbit/s and 600 ms.
+        assert_eq!(send_window(1_500_000), 7_500_000);
+        assert_eq!([0, 15_000, 50 << 20].map(send_window), [1 << 20, 1 << 20, 100 << 20]);
     }
 }

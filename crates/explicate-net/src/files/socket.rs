@@ -22,6 +22,8 @@ use crate::sys;
 
 /// Bytes of the socket's buffers.
 const BUFFERS: usize = 8 << 20;
+/// Time for a close to leave.
+const CLOSING: Duration = Duration::from_millis(100);
 /// How often commands look for signals.
 pub const TURN: Duration = Duration::from_millis(50);
 
@@ -83,10 +85,10 @@ pub fn open(
     Ok((endpoint.or_fail(what)?, transport))
 }
 
-/// Closes an endpoint, and waits until the peers know.
+/// Closes an endpoint, and waits until that has left. It is not repeated: a peer that misses it ends the connection after its timeout.
 pub async fn close(endpoint: &Endpoint, why: Close) {
     endpoint.close(why.into(), b"");
-    let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
+    let _ = tokio::time::timeout(CLOSING, endpoint.wait_idle()).await;
 }
 
 /// What the end of a connection means to the sender's user.
