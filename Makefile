@@ -101,7 +101,7 @@ packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
 
 python: install browser ## Python tests, the report in a real browser, the tutorial notebook
-	$(PY) -m pytest --require-native --numprocesses=2 --dist=loadfile
+	$(PY) -m pytest --require-native -m "not papers" --numprocesses=2 --dist=worksteal
 	$(PY) -m pytest -q --numprocesses=2 --dist=loadfile -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
 
 pages: install browser ## The documentation is as the sources are, and its commands print what it shows
@@ -124,6 +124,7 @@ coverage-python: install browser ## Which statements of the Python packages thei
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
 	$(PY) scripts/freeze_papers.py --check
 	$(PY) scripts/papers_record.py
+	$(PY) -m pytest -q --require-native -m papers -p no:cacheprovider
 
 gallery: install ## Repeats all experiments of the papers; leaves out/papers/index.html
 	-$(EXPLICATE) reproduce all --controls --enlarge -o out/papers >/dev/null

@@ -149,6 +149,7 @@ def test_a_rewrite_counts_as_what_was_before(monkeypatch: pytest.MonkeyPatch) ->
     assert freeze.experiment_digest(other) == freeze._experiment_digest(other)
 
 
+@pytest.mark.papers
 def test_experiments_run_what_is_on_record() -> None:
     assert cases.now() == cases.on_record(), "`scripts/freeze_papers.py --cases` records what experiments run"
 

@@ -145,6 +145,7 @@ def test_the_shard_names_what_there_is() -> None:
         assert all(key in experiments() and key[0] == name[0] for key in chosen), name
 
 
+@pytest.mark.papers
 @pytest.mark.usefixtures("native_real")
 def test_alternatives_can_be_run() -> None:
     """Each alternative of a choice gives scenarios that the engine accepts."""

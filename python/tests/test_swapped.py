@@ -35,6 +35,7 @@ def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict
     return {key: block.holds for key, block in attempt.judge_block(kept, 0).items()}
 
 
+@pytest.mark.papers
 @pytest.mark.usefixtures("native_real")
 @pytest.mark.parametrize(
     ("experiment", "predicate", "settings"),
