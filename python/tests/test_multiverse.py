@@ -13,9 +13,10 @@ from explicate_papers import freeze, judge, multiverse, plan
 from explicate_papers.multiverse import Alternative, Span
 from explicate_papers.plan import Choice
 from explicate_papers.register import PAPERS
-from explicate_papers.statistics import Check, fact
+from explicate_papers.statistics import Check, Sample, fact
 from explicate_papers.store import Job, Store
 from explicate_papers.study import Case, Data, Effort, Study
+from explicate_papers.verdicts import Block
 
 SCENARIO = 'name = "one"\nduration = "10s"\n[[flows]]\nname = "mine"\nprotocol = "{}"\n'
 CHOICES = {
@@ -116,6 +117,15 @@ def test_another_engine_repeats_the_choices_and_keeps_what_gives_the_same(tmp_pa
     assert (again, counted.runs, counted.written[-1]) == (entry, 0, 5), "the runs of the choices are in the store"
     changed = counted.fill({**entry, "engine": "another", "results": "other", "alternatives": {"gone": {}}})
     assert changed == entry
+
+
+def test_what_was_measured_is_compared_to_nine_digits() -> None:
+    def measured(value: float, *, holds: bool = True) -> dict[str, Block]:
+        return {"I-fig2-a": Block(1, holds, (Check("mean", "", "> 0", holds, Sample.of([value, 1e-30]), (0.0,)),))}
+
+    assert multiverse.digest(measured(0.1 + 0.2)) == multiverse.digest(measured(0.3))
+    assert multiverse.digest(measured(0.3)) != multiverse.digest(measured(0.300001))
+    assert multiverse.digest(measured(0.3)) != multiverse.digest(measured(0.3, holds=False))
 
 
 def test_a_choice_by_claim(tmp_path: Path) -> None:
