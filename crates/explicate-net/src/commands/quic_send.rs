@@ -21,7 +21,7 @@ use crate::cli::{Guard, Send};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::files::pairing::{Invitation, State};
-use crate::files::sending::{Content, Counters, Failure, Sending};
+use crate::files::sending::{Content, Counters, Failure, LEAST_WINDOW, Sending};
 use crate::files::socket::{self, Close, TURN};
 use crate::files::tree;
 use crate::gateway::config::Limits;
@@ -30,8 +30,6 @@ use crate::gateway::identity::{Identity, PublicKey};
 use crate::gateway::transport::Transport;
 use crate::sys;
 
-/// Bytes that are sent and not acknowledged, at first ([`Sending::fit_window`]).
-const WINDOW: u32 = 1 << 20;
 /// What may be the cause of a silence.
 const SILENT: &str = "is `explicated recv` running there, and not by UDP (its options --key, --open, --transport)?";
 /// Between two attempts to go on.
@@ -101,7 +99,7 @@ async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
     let content = content(args)?;
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let limits = Limits { peer_bytes: WINDOW, ..Limits::default() };
+    let limits = Limits { peer_bytes: LEAST_WINDOW, ..Limits::default() };
     let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits, None)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
+use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -23,6 +23,7 @@ use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::silence;
 use crate::gateway::socket::canonical;
 use crate::gateway::transport::Transport;
+use crate::gateway::tunnel::Tunnel;
 
 /// Bytes that are written at a time.
 const CHUNK: usize = 256 << 10;
@@ -201,10 +202,10 @@ impl Receiving {
         let connection = connected.map_err(|reason| reason.to_string())?;
         self.transport.confirm(from, &tunnel);
         let key = PublicKey::of(&connection).ok_or("no key")?;
-        let admitted = senders.contains(&key) || self.pair(&connection, key).await;
+        let admitted = senders.contains(&key) || self.pair(&connection, &tunnel, key).await;
         if admitted {
             tokio::select! {
-                () = self.clone().serve(&connection, key) => {}
+                () = self.clone().serve(&connection, &tunnel, key) => {}
                 () = silence::probe(&connection, &tunnel) => {}
             }
             self.report(Event::Disconnected(from));
@@ -216,7 +217,7 @@ impl Receiving {
     }
 
     /// Whether a connection of a stranger begins with the secret of the invitation, which is used up by that.
-    async fn pair(&self, connection: &Connection, key: PublicKey) -> bool {
+    async fn pair(&self, connection: &Connection, tunnel: &Tunnel, key: PublicKey) -> bool {
         let secret = async {
             let (mut send, mut receive) = connection.accept_bi().await.ok()?;
             let mut bytes = [0; 1 + SECRET];
@@ -234,6 +235,7 @@ impl Receiving {
                 *lock(&self.invitation) = Some(invitation);
                 return None;
             }
+            tunnel.cover();
             send.write_all(&[0]).await.ok()?;
             send.finish().ok()
         };
@@ -244,11 +246,11 @@ impl Receiving {
         paired
     }
 
-    async fn serve(self: Arc<Receiving>, connection: &Connection, key: PublicKey) {
+    async fn serve(self: Arc<Receiving>, connection: &Connection, tunnel: &Arc<Tunnel>, key: PublicKey) {
         while let Ok((send, receive)) = connection.accept_bi().await {
-            let (receiving, connection) = (self.clone(), connection.clone());
+            let (receiving, connection, tunnel) = (self.clone(), connection.clone(), tunnel.clone());
             tokio::spawn(async move {
-                let mut stream = Stream { send, receive, connection, begun: Clock::start(), bytes: 0 };
+                let mut stream = Stream { send, receive, connection, tunnel, begun: Clock::start(), bytes: 0 };
                 if receiving.take(key, &mut stream).await.is_err() {
                     let _ = stream.send.reset(Close::Nonsense.into());
                     let _ = stream.receive.stop(Close::Nonsense.into());
@@ -294,8 +296,14 @@ impl Receiving {
     }
 
     async fn take_filler(&self, stream: &mut Stream) -> std::result::Result<(), Broken> {
-        while let Some(chunk) = stream.receive.read_chunk(CHUNK, true).await.map_err(|_| Broken)? {
-            self.count(stream, chunk.bytes.len());
+        loop {
+            match stream.receive.read_chunk(CHUNK, true).await {
+                Ok(Some(chunk)) => self.count(stream, chunk.bytes.len()),
+                Ok(None) => break,
+                // The sender's time is over.
+                Err(ReadError::Reset(code)) if code == Close::Done.into() => break,
+                Err(_) => return Err(Broken),
+            }
         }
         self.end(stream, None, Verdict::Same).await
     }
@@ -437,6 +445,7 @@ struct Stream {
     send: SendStream,
     receive: RecvStream,
     connection: Connection,
+    tunnel: Arc<Tunnel>,
     begun: Clock,
     bytes: u64,
 }
@@ -454,7 +463,9 @@ impl Stream {
         offer.name = String::from_utf8(name).map_err(|_| Broken)?;
         Ok(offer)
     }
+    /// The sender waits for it.
     async fn say(&mut self, bytes: &[u8]) -> std::result::Result<(), Broken> {
+        self.tunnel.cover();
         self.send.write_all(bytes).await.map_err(|_| Broken)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, WriteError};
 use tokio::task::JoinSet;
 
@@ -25,10 +26,11 @@ use crate::gateway::tunnel::Tunnel;
 
 /// Files under way at a time: small ones follow each other without waiting for verdicts.
 const AT_A_TIME: usize = 16;
-/// Bytes that are read at a time.
+/// Bytes that are read at a time, and that QUIC is given at a time.
 const BLOCK: usize = 256 << 10;
+const PIECE: usize = 32 << 10;
 /// Bytes that QUIC takes at least; and at most, unless two windows are more.
-const LEAST_WINDOW: u64 = 1 << 20;
+pub const LEAST_WINDOW: u32 = 2 * PIECE as u32;
 const MOST_WINDOW: u64 = 64 << 20;
 /// A file that the receiver is receiving already is offered again after this time, and so often: the receiver gives up a connection
 /// that has gone silent.
@@ -118,6 +120,7 @@ impl Sending {
     pub async fn pair(&self, invitation: &Invitation) -> Result<(), Failure> {
         let broken = || self.failure("the receiver did not answer to the line of --pair");
         let (mut send, mut receive) = self.connection.open_bi().await.map_err(|_| broken())?;
+        self.tunnel.cover();
         send.write_all(&[Kind::Secret as u8]).await.map_err(|_| broken())?;
         send.write_all(&invitation.secret).await.map_err(|_| broken())?;
         let mut answer = [0; 1];
@@ -182,6 +185,7 @@ impl Sending {
             Err(reason) => return Err(Failure::of(&reason, &self.peer)),
         };
         let mut stream = Stream { send, receive };
+        self.tunnel.cover();
         stream.send.write_all(&message::offer(kind, offer)).await.map_err(|_| broken())?;
         let answer = stream.read().await.and_then(message::read_answer);
         match answer {
@@ -237,15 +241,17 @@ impl Sending {
                 let mut block = vec![0; length];
                 source.read_exact_at(&mut block, at).map(|()| block)
             });
-            let block = read.await.map_err(|_| None)?.map_err(Some)?;
-            match stream.send.write_chunk(block.into()).await {
-                Ok(()) => {}
-                Err(WriteError::Stopped(_)) => return Ok(()),
-                Err(_) => return Err(None),
+            let mut block = Bytes::from(read.await.map_err(|_| None)?.map_err(Some)?);
+            while !block.is_empty() {
+                match self.write(stream, block.split_to(PIECE.min(block.len()))).await {
+                    Ok(()) => {}
+                    Err(WriteError::Stopped(_)) => return Ok(()),
+                    Err(_) => return Err(None),
+                }
             }
             at += length as u64;
-            self.counters.written.fetch_add(length as u64, Ordering::Relaxed);
         }
+        self.tunnel.cover();
         let _ = stream.send.finish();
         Ok(())
     }
@@ -269,21 +275,24 @@ impl Sending {
         let (send, receive) = self.connection.open_bi().await.map_err(|_| broken())?;
         let mut stream = Stream { send, receive };
         stream.send.write_all(&[Kind::Filler as u8]).await.map_err(|_| broken())?;
-        let (block, until) = (bytes::Bytes::from(vec![0; BLOCK]), tokio::time::Instant::now() + time);
+        let (piece, until) = (Bytes::from(vec![0; PIECE]), tokio::time::Instant::now() + time);
         let mut left = bytes.unwrap_or(u64::MAX);
         while left > 0 {
-            let length = left.min(BLOCK as u64) as usize;
-            let write = stream.send.write_chunk(block.slice(..length));
+            let length = left.min(PIECE as u64) as usize;
+            let write = self.write(&mut stream, piece.slice(..length));
             if bytes.is_some() {
                 write.await.map_err(|_| broken())?;
             } else {
                 match tokio::time::timeout_at(until, write).await {
                     Ok(written) => written.map_err(|_| broken())?,
-                    Err(_) => break,
+                    Err(_) => {
+                        // What QUIC has taken and not sent may be seconds of a slow path.
+                        let _ = stream.send.reset(Close::Done.into());
+                        break;
+                    }
                 }
             }
             left -= length as u64;
-            self.counters.written.fetch_add(length as u64, Ordering::Relaxed);
         }
         let _ = stream.send.finish();
         let (_, received) = stream.read().await.and_then(message::read_verdict).ok_or_else(broken)?;
@@ -291,8 +300,16 @@ impl Sending {
         Ok(())
     }
 
-    /// QUIC takes few windows of data, so that what was written has nearly left. It keeps what is acknowledged behind a loss: three
-    /// windows, if the repetition is lost, too.
+    /// Gives QUIC a piece of data, when it takes more.
+    async fn write(&self, stream: &mut Stream, piece: Bytes) -> Result<(), WriteError> {
+        let length = piece.len() as u64;
+        self.fit_window();
+        stream.send.write_chunk(piece).await?;
+        self.counters.written.fetch_add(length, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Call it now and then: a window that has grown is no use to a piece that waits for room.
     pub fn fit_window(&self) {
         self.connection.set_send_window(send_window(self.connection.stats().path.cwnd));
     }
@@ -303,9 +320,10 @@ impl Sending {
     }
 }
 
-/// Bytes that QUIC takes beside a congestion window of this many.
+/// Bytes that QUIC takes beside a congestion window of this many: few windows, so that what was written has nearly left. It keeps what is
+/// acknowledged behind a loss: three windows, if the repetition is lost, too.
 fn send_window(window: u64) -> u64 {
-    (5 * window).min(MOST_WINDOW).max(2 * window).max(LEAST_WINDOW)
+    (5 * window).min(MOST_WINDOW).max(2 * window).max(LEAST_WINDOW as u64)
 }
 
 struct Stream {
@@ -328,6 +346,6 @@ mod tests {
     fn the_send_window_covers_a_repetition_that_is_lost_and_is_bounded() {
         // 20 Mbit/s and 600 ms.
         assert_eq!(send_window(1_500_000), 7_500_000);
-        assert_eq!([0, 15_000, 50 << 20].map(send_window), [1 << 20, 1 << 20, 100 << 20]);
+        assert_eq!([0, 10_000, 50 << 20].map(send_window), [1 << 16, 1 << 16, 100 << 20]);
     }
 }

@@ -123,3 +123,19 @@ fn a_path_that_swallows_long_packets_under_way_is_followed_by_quic() {
     let link = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
     arrives_over(link, 10_000_000, |net| drop(run(&format!("ip -n {} link set right mtu 1300", net.name("m")))));
 }
+
+/// What QUIC and the queue have taken would last seconds more.
+#[test]
+#[ignore = "needs root: make linux"]
+fn filler_ends_with_its_time_on_a_slow_path() {
+    let net = chain();
+    let slow = "rate = \"500kbit/s\", delay = \"10ms\", queue = { kind = \"droptail\", limit = \"20pkt\" }";
+    let _link = net.start("m", &["link", "left", "right", "--there", slow]);
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let _recv = net.start("b", &["recv", "--state", &receiver]);
+    let sent = net.program("a", &["send", "10.9.0.2", "--time", "4", "--json", "--state", &sender]);
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    let received = &last_json(&String::from_utf8_lossy(&sent.stdout))["end"]["sum_received"];
+    let [bytes, seconds] = ["bytes", "seconds"].map(|key| received[key].as_f64().unwrap());
+    assert!((100e3..260e3).contains(&bytes) && (4.0..8.0).contains(&seconds), "{bytes} bytes in {seconds} s");
+}
