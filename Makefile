@@ -130,9 +130,10 @@ gallery: install ## Repeats all experiments of the papers; leaves out/papers/ind
 	-$(EXPLICATE) reproduce all --controls --enlarge -o out/papers >/dev/null
 	$(PY) scripts/make_reproduction.py out/papers
 
-multiverse: install ## Replaces each choice of the papers by each alternative; hours, resumable; leaves tests/multiverse.json
+multiverse: install ## Replaces each choice of the papers by each alternative; hours, resumable; leaves tests/multiverse.json and its tables in docs
 	$(EXPLICATE) reproduce --multiverse all -o out/papers
 	cp out/papers/multiverse.json tests/multiverse.json
+	$(PY) scripts/make_reproduction.py
 
 wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries both in an empty environment without Rust
 	scripts/packages npm:npm

@@ -2,15 +2,17 @@
 
 It reads DIR/verdicts.json, DIR/controls.json and, for the multiverse, tests/multiverse.json. Verdicts and controls
 are also recorded in tests/papers.json; a test checks that those of `--quick` and of `all` agree. Verdicts of enlarged
-experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement.
+experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement. Without DIR only
+what the page says of the multiverse is renewed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,41 @@ def of_classes(rows: Sequence[Row], word: Word) -> list[Row]:
     return [row for row in rows if row["verdict"] == word]
 
 
+def marked(name: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines between marks, by which `renewed` finds them."""
+    yield f"<!-- {name}:begin -->"
+    yield from lines
+    yield f"<!-- {name}:end -->"
+
+
+def renewed(document: str, universes: Universes) -> str:
+    """Return the page with what it says of the multiverse as it is now."""
+    number = sum(len(choice.others) for paper in PAPERS.values() for choice in choices(paper).values())
+    made = {"span": said_of_span(universes, number)}
+    made |= {f"choices-{letter}": alternatives(letter, universes.get(letter, {})) for letter in PAPERS}
+    for name, lines in made.items():
+        text = "\n".join(marked(name, lines))
+        document, times = re.subn(
+            rf"<!-- {name}:begin -->.*?<!-- {name}:end -->", lambda _, text=text: text, document, flags=re.S
+        )
+        if times != 1:
+            raise SystemExit(f"the page has {times} parts {name}; make it from a folder of results")
+    return document
+
+
+def said_of_span(universes: Universes, number: int) -> Iterator[str]:
+    """Yield how many claims hold over all single changes on record, of `number` in all."""
+    span = multiverse.span(universes)
+    if span:
+        whose = "" if span.alternatives == number else f" of paper {' and '.join(universes)}'s claims"
+        rest = "" if span.alternatives == number else "; the other alternatives have not been run yet"
+        yield (
+            f"Between {span.least} and {span.most}{whose} hold over all single changes of choices, {span.chosen} with "
+            f"the choices used ({span.alternatives} of {number} alternatives, each on the first block of seeds of the "
+            f"quick set{rest})."
+        )
+
+
 def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
     """Yield the result in one paragraph; its counts add up to the number of the authors' claims."""
     claims = [row for row in rows if row["basis"] in JUDGED]
@@ -90,17 +127,9 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
         f"{len(of_classes(claims, Word.NOT_JUDGED))} are not judged as they are written",
     ]
     yield f"**{'; '.join(parts)}.**"
-    span = multiverse.span(universes)
     known = [choice for paper in PAPERS.values() for choice in choices(paper).values()]
     number = sum(len(choice.others) for choice in known)
-    if span:
-        whose = "" if span.alternatives == number else f" of paper {' and '.join(universes)}'s claims"
-        rest = "" if span.alternatives == number else "; the other alternatives have not been run yet"
-        yield (
-            f"Between {span.least} and {span.most}{whose} hold over all single changes of choices, {span.chosen} with "
-            f"the choices used ({span.alternatives} of {number} alternatives, each on the first block of seeds of the "
-            f"quick set{rest})."
-        )
+    yield from marked("span", said_of_span(universes, number))
     yield (
         f"\nThe papers leave out settings that results depend on: {len(known)} choices were made, each once for all of "
         f"a paper's figures, with {number} alternatives. While this reproduction was built, alternatives were also "
@@ -160,8 +189,7 @@ def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Unive
             [[key, one.name, one.used, ", ".join(one.others), one.why] for key, one in known.items()],
         )
         yield ""
-    if letter in universes:
-        yield from alternatives(letter, universes[letter])
+    yield from marked(f"choices-{letter}", alternatives(letter, universes.get(letter, {})))
     yield from controlled(rows, controls)
     for row in rows:
         if row["verdict"] != Word.HOLDS:
@@ -170,7 +198,7 @@ def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Unive
 
 def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield the multiverse of a paper: what holds with each alternative, and paper I's results by claim."""
-    lines = list(multiverse.lines(entry))
+    lines = list(multiverse.lines(entry)) if entry else []
     if not lines:
         return
     yield "### Other choices, one at a time\n"
@@ -253,8 +281,12 @@ def page(rows: Sequence[Row], controls: Controls, universes: Universes) -> str:
 def main() -> None:
     """Write the page and the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="DIR, with verdicts.json and controls.json")
+    parser.add_argument("folder", type=Path, nargs="?", help="DIR, with verdicts.json and controls.json")
     args = parser.parse_args()
+    if args.folder is None:
+        document = DOCUMENT.read_text(encoding="utf-8")
+        DOCUMENT.write_text(renewed(document, multiverse.load(UNIVERSES)), encoding="utf-8")
+        return
     rows: list[Row] = json.loads((args.folder / "verdicts.json").read_text(encoding="utf-8"))
     effort = rows[0]["effort"]
     kept = args.folder / "controls.json"

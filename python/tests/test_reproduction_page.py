@@ -86,6 +86,21 @@ def test_the_multiverse_has_its_span(page: str) -> None:
     assert "claim by claim" in page
 
 
+def test_what_it_says_of_the_multiverse_is_renewed_alone(page: str) -> None:
+    chosen = {key: "holds" for key in predicates() if key.startswith("K-")}
+    others = {"K-P1=1": {"experiments": 1, "differs": {"K-fig1-a": "fails"}, "errors": {}}}
+    universes = {"K": {"chosen": chosen, "alternatives": others}}
+    renewed = str(script().renewed(page, universes))
+    assert "of paper K's claims" in renewed
+    assert "K-fig1-a fails" in renewed
+    assert "I-fig2-a fails; I-fig2-b fails" not in renewed
+    assert script().renewed(renewed, universes) == renewed
+    kept = [line for line in page.splitlines() if line.startswith("Criterion: ")]
+    assert kept == [line for line in renewed.splitlines() if line.startswith("Criterion: ")]
+    with pytest.raises(SystemExit, match="make it from a folder"):
+        script().renewed("# Another page", universes)
+
+
 def test_both_texts_stand_side_by_side(page: str) -> None:
     assert "| criterion | judged instead, because |" in page
     assert "the mean, because packets are few" in page
