@@ -131,6 +131,8 @@ gallery: install ## Repeats all experiments of the papers; leaves out/papers/ind
 	$(PY) scripts/make_reproduction.py out/papers
 
 multiverse: install ## Replaces each choice of the papers by each alternative; hours, resumable; leaves tests/multiverse.json and its tables in docs
+	mkdir -p out/papers
+	test -f out/papers/multiverse.json || cp tests/multiverse.json out/papers
 	$(EXPLICATE) reproduce --multiverse all -o out/papers
 	cp out/papers/multiverse.json tests/multiverse.json
 	$(PY) scripts/make_reproduction.py
