@@ -33,10 +33,11 @@ test: ## Everything that needs no root; ends with what could not run here, and h
 	$(MAKE) $(TWO) lint-rust lint-python python rust pages lab
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-# Two at a time; then what shares dist/ with `wheel`, and the rest that is not timed; then what measures in real time, alone.
+# Two at a time; then what shares dist/ with `wheel`, and the rest that is not timed, of which `soak` hardly needs a processor;
+# then what measures in real time, alone.
 rest: ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
 	$(MAKE) $(TWO) papers hostile wheel cost repeat site fuzz-short elsewhere workflows
-	$(MAKE) $(TWO) dist-part playground
+	$(MAKE) --jobs=3 --output-sync=target dist-part playground soak MINUTES=2
 	$(MAKE) extend playground-test linux
 
 test-all: test rest ## Everything that CI runs
@@ -78,7 +79,6 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 	cargo test --test linux -- --ignored --test-threads=2 timed::lab:: timed::ways::
 	cargo test --test linux -- --ignored --test-threads=1 timed::classes:: timed::gateway:: timed::guard:: timed::rates::
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
-	$(MAKE) soak MINUTES=2
 
 hostile: ## Ten million hostile frames and datagrams, through a router and through sockets
 	cargo test --test hostile --test loopback -- --ignored --test-threads=1 ten_million
@@ -159,7 +159,7 @@ $(VENV)/dist: $(VENV)/ready requirements-dist.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-dist.txt
 	touch $@
 
-dist: $(VENV)/dist ## All that a release uploads, in dist/: an hour on two cores
+dist: $(VENV)/dist ## All that a release uploads, in dist/: a quarter of an hour on two cores
 	scripts/packages npm:npm
 	scripts/fetch_uplot --required
 	PATH=$(CURDIR)/$(VENV)/bin:$$PATH $(PY) scripts/dist.py
