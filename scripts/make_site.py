@@ -47,6 +47,8 @@ SCENE = re.compile(r"<!-- scene: (\S+) (.+?) -->")
 """A place for a scene of the playground: its address, and what it is called (assets/site.js puts it into the page)."""
 LIST = re.compile(r"^((?!\d+\. |[-*|>#<] |\s)\S.*\n)(?=1\. )", re.MULTILINE)
 """A line of text right above a numbered list, which Zensical takes for more of the text."""
+ITEM = re.compile(r"^(\d+\. |- )\S.*\n(?:(?:[ ]{2,}\S.*)?\n)+", re.MULTILINE)
+"""An item of a list and the indented lines below it. Zensical wants four spaces before these."""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 WORDS = {".rs": "rust", ".py": "python", ".toml": "toml", ".lua": "lua", ".service": "ini", ".svg": "xml"}
@@ -92,6 +94,13 @@ def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
     yield text[end:], True
 
 
+def indented(item: re.Match[str]) -> str:
+    """An item with what belongs to it indented by four spaces, for CommonMark wants only the marker's width."""
+    first, *rest = item[0].splitlines(keepends=True)
+    width = len(item[1])
+    return first + "".join(" " * (4 - width) + line if line.startswith(" " * width) else line for line in rest)
+
+
 def placed(summary: str) -> str:
     """The navigation without the patterns that no page matches, and without a place in the search."""
     lines = ["---", "search:", "  exclude: true", "---", ""]
@@ -126,7 +135,10 @@ class Stage:
         """Stage a page, its links turned to where the site has their targets."""
         text = invited(path, (ROOT / path).read_text(encoding="utf-8"))
         parts = (
-            LINK.sub(lambda found: found[1] + self.turned(path, found[2]) + found[3], LIST.sub(r"\1\n", part))
+            LINK.sub(
+                lambda found: found[1] + self.turned(path, found[2]) + found[3],
+                ITEM.sub(indented, LIST.sub(r"\1\n", part)),
+            )
             if links
             else part
             for part, links in outside_fences(text)

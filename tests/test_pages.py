@@ -69,16 +69,18 @@ def test_links_lead_to_where_the_site_has_their_targets(
         stage.turned(page, "nothing.md")
 
 
-def test_a_numbered_list_right_below_text_is_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbered_lists_are_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(make_site, "ROOT", tmp_path)
     monkeypatch.setattr(make_site, "PAGES", tmp_path / "pages")
     page = tmp_path / "docs" / "a.md"
     page.parent.mkdir()
-    page.write_text("# A\n\nDeviations:\n1. One,\n   still one.\n2. Two.\n\n```\ncode\n1. x\n```\n", encoding="utf-8")
+    page.write_text(
+        "# A\n\nDeviations:\n1. One,\n   still one.\n2. Two.\n\n```\ncode\n1. x\n   y\n```\n", encoding="utf-8"
+    )
     make_site.Stage().page("docs/a.md")
     staged = (tmp_path / "pages" / "a.md").read_text(encoding="utf-8")
-    assert "Deviations:\n\n1. One,\n   still one.\n2. Two.\n" in staged
-    assert "code\n1. x\n" in staged, "code is as it was"
+    assert "Deviations:\n\n1. One,\n    still one.\n2. Two.\n" in staged
+    assert "code\n1. x\n   y\n" in staged, "code is as it was"
 
 
 def test_the_navigation_leaves_out_patterns_without_pages() -> None:

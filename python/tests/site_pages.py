@@ -51,6 +51,13 @@ def test_a_page_loads_nothing_from_the_network_and_fits(
     assert (brightness > 600) if mode == "light" else (brightness < 200)
 
 
+def test_the_commands_of_a_step_belong_to_its_item(open_page: Open) -> None:
+    opened = open_page(SITE / "gateway.html", viewport=DESK)
+    steps = opened.page.locator("article ol").first.locator("> li")
+    assert steps.count() == 5
+    assert [steps.nth(number).locator("pre").count() for number in range(5)] == [1, 2, 1, 1, 1]
+
+
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize(
     ("page", "window"),
