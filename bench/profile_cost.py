@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 from callgrind import ENGINE, Counted, build_engine, count
@@ -71,7 +71,8 @@ def by_line(run: Counted) -> Counter[Place]:
 
 def sentence(comments: list[str]) -> str:
     """The first sentence of a comment, without links."""
-    text = re.sub(r"\s+", " ", " ".join(comments)).strip()
+    paragraph = takewhile(str.strip, comments)
+    text = re.sub(r"\s+", " ", " ".join(paragraph)).strip()
     text = re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", text).replace("|", "\\|")
     return re.split(r"(?<=\.)\s(?=[A-Z`])", text, maxsplit=1)[0].rstrip(":")
 
