@@ -97,7 +97,8 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
     """Yield how many claims hold over all single changes on record, of `number` in all."""
     span = multiverse.span(universes)
     if span:
-        whose = "" if span.alternatives == number else f" of paper {' and '.join(universes)}'s claims"
+        papers = f"paper{'s' * (len(universes) > 1)} {' and '.join(universes)}"
+        whose = "" if span.alternatives == number else f" of the claims of {papers}"
         rest = "" if span.alternatives == number else "; the other alternatives have not been run yet"
         yield (
             f"Between {span.least} and {span.most}{whose} hold over all single changes of choices, {span.chosen} with "
