@@ -46,7 +46,7 @@ pub const VARIABLES: &[Column] = &[
     // `flow`: the guard of explicit senders.
     variable("law", "", "Controller of a guarded flow's window: 0 its own, 1 its own within TCP's window, 2 TCP's."),
     variable("unanswered_delay_s", "s", "Least delay of this round trip where no router answers."),
-    variable("surplus_losses", "packets", "Losses beyond 1.25 times `air_loss`; at 45 TCP's window is the limit."),
+    variable("surplus_losses", "packets", "Losses beyond `air_loss`; at 30 TCP's window is the limit."),
     variable("losses_with_delay", "", "Correlation of losses with delay; at 60 TCP's window is the limit."),
     // `flow`: recoveries.
     variable("srtt_ms", "ms", "Smoothed round-trip time."),

@@ -8,7 +8,7 @@
 //! | 0 | Protocol: the next header (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), [`Format`] |
-//! | 3 | mark: 0 no router has answered this packet; otherwise 1 + its waiting time in the routers that have, units of 4 ms; 254 longer; 255 an answering router dropped an earlier packet |
+//! | 3 | mark: 0 no router has answered this packet; otherwise 1 + its waiting time in the routers that have, in 64 steps of 0.5 ms and then steps of 4 ms; 254 longer; 255 an answering router dropped an earlier packet |
 //! | 4-19 | body: fields of the protocol, by format |
 //! | 20-27 | only in headers of 28 bytes: 20 a counter, 21-23 zero, 24-27 the address of a node |
 //!
@@ -38,7 +38,7 @@ mod own;
 mod transport;
 
 pub use self::extension::Extension;
-use self::mark::HEADER_MARK;
+use self::mark::HEADER_SCALE;
 pub use self::mark::Mark;
 pub use self::own::{BODY_LEN, Describe, Header};
 pub use self::transport::{SackRanges, Transport, flag, option, receiver_span, receiver_stamp, stamp, stamp_age};
@@ -148,7 +148,7 @@ impl Congestion {
     /// The mark: what routers report about the packet beside their feedback, or its echo in an acknowledgement.
     #[inline]
     pub fn mark(&self) -> Mark {
-        Mark { code: self.0[3], most: u8::MAX, unit: HEADER_MARK }
+        Mark { code: self.0[3], most: u8::MAX, scale: HEADER_SCALE }
     }
     /// Sets the mark.
     #[inline]
@@ -256,14 +256,15 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// 3 ms round to one unit of 4 ms, 30 ms to eight, and a time beyond the range of marks stays beyond it.
+    /// 1.2 ms round to two steps of 0.5 ms; beyond 32 ms steps are 4 ms; a time beyond the range of marks stays beyond it.
     #[test]
     fn marks_add_up_what_routers_made_a_packet_wait() {
         let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         assert_eq!((packet.mark().is_set(), packet.mark().waited()), (false, Some(Time::ZERO)));
-        for (wait, code, waited) in [(0, 1, 0), (1, 1, 0), (3, 2, 4), (30, 10, 36)] {
-            packet.set_mark(packet.mark().after(Time::millis(wait)));
-            assert_eq!((packet.congestion.0[3], packet.mark().waited()), (code, Some(Time::millis(waited))));
+        for (wait, code, waited) in [(0, 1, 0), (200, 1, 0), (1200, 3, 1000), (30_000, 63, 31_000), (4000, 66, 36_000)]
+        {
+            packet.set_mark(packet.mark().after(Time::micros(wait)));
+            assert_eq!((packet.congestion.0[3], packet.mark().waited()), (code, Some(Time::micros(waited))));
         }
         packet.set_mark(packet.mark().after(Time::secs(9)));
         packet.set_mark(packet.mark().after(Time::millis(9)));

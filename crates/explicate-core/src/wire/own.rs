@@ -73,7 +73,7 @@ mod tests {
         header.set_mark(header.mark().after(Time::millis(8)));
         assert!(header.get::<Word>().is_none(), "another format");
         header.put(&Word(7));
-        assert_eq!(header.0[..8], [253, 20, 0x39, 3, 0, 0, 0, 7]);
+        assert_eq!(header.0[..8], [253, 20, 0x39, 17, 0, 0, 0, 7]);
         let back = Congestion::parse(&header.0).unwrap();
         assert_eq!(back.get::<Word>().unwrap().0, 7);
         assert!(!back.is_standard() && !back.is_window(), "routers of other protocols leave it alone");

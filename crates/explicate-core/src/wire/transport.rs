@@ -1,6 +1,6 @@
 //! The transport header, its time stamps and SACK ranges.
 
-use super::mark::PLAIN_MARK;
+use super::mark::PLAIN_SCALE;
 use super::{Mark, SACK_RANGES, TRANSPORT_LEN, WireError, be32, put32};
 use crate::units::Time;
 
@@ -128,7 +128,7 @@ impl Transport {
     /// The mark of a packet without a congestion header that is no SYN, see [`Congestion::mark`](super::Congestion::mark).
     #[inline]
     pub fn mark(&self) -> Mark {
-        Mark { code: self.0[1] >> 4, most: 15, unit: PLAIN_MARK }
+        Mark { code: self.0[1] >> 4, most: 15, scale: PLAIN_SCALE }
     }
     /// Sets the mark.
     #[inline]
