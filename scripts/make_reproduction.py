@@ -12,7 +12,7 @@ import argparse
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from explicate_papers.freeze import ledger
 from explicate_papers.judge import ENLARGED, explanations
 from explicate_papers.plan import choices
 from explicate_papers.register import JUDGED, PAPERS, experiments
-from explicate_papers.trials import flipped, outcomes
+from explicate_papers.trials import FLIPPED, flipped, outcomes
 from explicate_papers.verdicts import MEANING, Word
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -128,6 +128,7 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
         f"{len(of_classes(claims, Word.NOT_JUDGED))} are not judged as they are written",
     ]
     yield f"**{'; '.join(parts)}.**"
+    yield from said_of_exchanges({row["predicate"] for row in proven}, controls)
     known = [choice for paper in PAPERS.values() for choice in choices(paper).values()]
     number = sum(len(choice.others) for choice in known)
     yield from marked("span", said_of_span(universes, number))
@@ -138,6 +139,20 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
         "Therefore the count above is not a blind test of the papers. The tables of alternatives show the effect of "
         "other choices."
     )
+
+
+def said_of_exchanges(proven: Collection[str], controls: Controls) -> Iterator[str]:
+    """Yield how many of the claims that a control makes fail are made to fail by exchanges alone."""
+    kinds: dict[str, set[str]] = {}
+    for entry in controls.values():
+        for control in entry["controls"].values():
+            for claim in (claim for claim, trial in control["claims"].items() if trial["outcome"] == FLIPPED):
+                kinds.setdefault(claim, set()).add(control["kind"])
+    if number := sum(kinds[claim] == {"exchange"} for claim in proven):
+        yield (
+            f"Of the {len(proven)}, {number} fail under exchanges of two variants alone. If a claim only orders these "
+            "two, it fails then by construction: this shows what the judge compares, not what causes the order."
+        )
 
 
 def counts(rows: Sequence[Row]) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """docs/validation.md: its list of contents."""
 
 import importlib.util
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,3 +38,16 @@ def test_a_section_is_listed_under_its_anchor() -> None:
 def test_the_page_lists_its_sections() -> None:
     text = shared.DOCUMENT.read_text(encoding="utf-8")
     assert text == shared.with_contents(text)
+
+
+def test_making_it_keeps_what_other_scripts_write() -> None:
+    """In another process, since bench/ has modules of the same names."""
+    sections = "xcp_targets", "tcp_targets", "equilibrium", "capacity_error", "figure_2"
+    stubs = "; ".join(f"make.{name} = lambda: ''" for name in sections)
+    code = f"import make; {stubs}; make.cellular = lambda traces: None; print(make.document(make.Path()))"
+    folder = shared.DOCUMENT.parents[1] / "validation"
+    made = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True).stdout
+    parts = re.findall(r"<!-- (\S+):begin -->\n(.*?)<!-- \1:end -->", shared.DOCUMENT.read_text(encoding="utf-8"), re.S)
+    assert {"compared", "peers", "dcf"} <= {name for name, _ in parts}
+    for name, text in parts:
+        assert name == "contents" or f"<!-- {name}:begin -->\n{text}" in made, f"{name} is lost"

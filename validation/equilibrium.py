@@ -68,7 +68,10 @@ class Elsewhere:
         if every_ms:
             text.append(f'[sampling]\nevery = "{every_ms:.0f}ms"\nof = ["throughput"]')
         seconds = 120 if self.others == 100 else 60
-        return f'duration = "{seconds}s"\nwarmup = "{seconds / 2}s"\n' + "\n".join(text) + "\n"
+        # Bursts stay together only if the host takes no time for a packet.
+        processing = "auto" if self.paced[0] else "none"
+        head = f'duration = "{seconds}s"\nwarmup = "{seconds / 2}s"\nprocessing = "{processing}"\n'
+        return head + "\n".join(text) + "\n"
 
     def run(self, every_ms: float = 0.0) -> explicate.Results:
         """Run the scenario."""
@@ -153,7 +156,7 @@ If they are limited *upstream*, the draft's reclaim rule returns part of the dif
 from a simulation of the router alone, with packets interleaved at random and all round trips equal to the control
 interval. Rates are in Mbit/s, round trips 100 ms, packets 500 bytes. Each limited flow has a separate link, and all
 routers run XCP. Both derivations assume interleaved packets. In the column *spread* the senders pace, so packets are
-interleaved; in *ACK-clocked* the unrestricted flow does not pace.
+interleaved; in *ACK-clocked* the unrestricted flow does not pace, and hosts take no processing time.
 
 {table(heads, rows)}
 

@@ -298,6 +298,10 @@ equilibrium of `equilibrium.rs` in which shuffling keeps XCP's unrestricted flow
 DropTail synchronises the losses of flows with equal round trips. The fluid model, a mean over the flows, cannot
 represent this, so its queue is too long.
 
+XCP's flows with unequal round trips send bursts that meet in the queue; ns-2 has 14.7 packets there, too. A fluid has
+no bursts. VCP's long flows of the parking lot have 1.84 to 1.93 Mbit/s in six runs, three seeds with and without
+processing times; why the fluid has less was not found.
+
 Tests compare XCP's equilibria with closed forms, flows that join and leave, and scenarios that the models reject:
 
     cargo test -p explicate-fluid -- --nocapture

@@ -41,7 +41,7 @@ def document(traces: Path) -> str:
         capacity_error(),
         figure_2(),
         f"## Recorded cellular links\n\n{kept('cellular', recorded)}",
-        f"## Other simulators\n\n{kept('peers')}" + appended(),
+        f"## Other simulators\n\n{kept('compared')}\n{kept('peers')}" + appended(),
     ]
     return """# Validation
 

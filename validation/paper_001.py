@@ -48,7 +48,7 @@ def figure_2() -> str:
             row.append(f"{a:.0f} / {b:.0f} / {c:.0f}" + ("" if b > a > c and c <= 0.5 * a else " (no)"))
         cells.append(row)
     holds = [mb["b"] > mb["a"] > mb["c"], mb["c"] <= 0.5 * mb["a"]]
-    timers = {"flows.bulk.params": '{ min_rto = "1s" }'}
+    timers = {"flows.bulk.params.min_rto": "1s"}
     patient = delivered("c", explicate.run(SCENARIOS / "paper-001-fig2-c.toml", set=timers))
     return f"""## Paper I, figure 2: a plain bottleneck among XCP routers
 

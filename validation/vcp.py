@@ -248,8 +248,6 @@ def xtcp() -> str:
     return f"""\
 **XTCP: TCP's behaviour where queues drop packets.** Ten flows, three links of 5 Mbit/s and 20 ms, buffer of 50
 packets, as in paper D section 6; 20 to 200 s. Expected: utilisation >= 0.95 and Jain index >= 0.9 over either queue.
-TCP over drop-tail has phase effects: packets of one length on links of one rate synchronise, and the same flows find
-the queue full again and again.
 
 {one}
 

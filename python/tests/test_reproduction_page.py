@@ -112,6 +112,16 @@ def test_controls_and_enlargement_are_shown(page: str) -> None:
     assert "Changes since the freeze" in page
 
 
+def test_exchanges_are_counted_apart() -> None:
+    off = {"kind": "off", "claims": {"I-fig2-a": {"outcome": "flipped"}, "I-fig2-b": {"outcome": "did not flip"}}}
+    exchange = {"kind": "exchange", "claims": {f"I-fig2-{one}": {"outcome": "flipped"} for one in "abc"}}
+    controls = {"I-fig2": {"controls": {"silence": off, "places": exchange}}}
+    said = script().said_of_exchanges
+    (line,) = said({"I-fig2-a", "I-fig2-b"}, controls)
+    assert line.startswith("Of the 2, 1 fail under exchanges of two variants alone.")
+    assert not list(said({"I-fig2-a"}, controls))
+
+
 def test_a_span_needs_alternatives() -> None:
     assert multiverse.span({}) is None
     assert multiverse.span({"I": {"chosen": {"I-fig2-a": "holds"}, "alternatives": {}}}) is None

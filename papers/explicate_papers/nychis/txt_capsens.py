@@ -38,10 +38,12 @@ def cases(effort: Effort) -> Mapping[object, Case]:
 @study.predicate("N-txt-capsens-a", within=0.1)
 def too_little_under_uses(data: Data, within: float) -> Iterator[Check]:
     """The link is used as far as it is known."""
-    for ratio in RATIOS:
-        if ratio < 1:
-            used = data.measure((WIRED, 1, ratio), base.wire_use)
-            yield near(f"use of the wire, told {ratio:g}", used, ratio, within)
+    for count in COUNTS:
+        for ratio in RATIOS:
+            if ratio < 1:
+                used = data.measure((WIRED, count, ratio), base.wire_use)
+                what = f"{count} flow{'s' if count > 1 else ''}: use of the wire, told {ratio:g}"
+                yield near(what, used, ratio, within)
 
 
 @study.predicate("N-txt-capsens-b", share=50, drops=0)
