@@ -51,7 +51,7 @@ impl Impairments {
         self.capacity.as_ref().and_then(|schedule| schedule.get(self.next)).map_or(Time::NEVER, |step| step.0)
     }
     /// The new configured capacity at `at`, if it changes.
-    pub(super) fn believe(&mut self, at: Time) -> Option<f64> {
+    pub(super) fn capacity_from(&mut self, at: Time) -> Option<f64> {
         let schedule = self.capacity.as_ref()?;
         let due = schedule[self.next..].iter().take_while(|step| step.0 <= at).count();
         self.next += due;

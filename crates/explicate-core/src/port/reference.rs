@@ -10,10 +10,8 @@
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::impairments::Impairments;
 use super::{Arrival, At, Mode, Note, Port, Store, mark_or_drop};
 use crate::api::PortView;
 use crate::qdisc::Verdict;
@@ -54,15 +52,13 @@ impl Reference {
     }
 }
 
-/// The queue of a port, if it is a reference port.
-fn reference_mut(impairments: &mut Option<Box<Impairments>>) -> Option<&mut Reference> {
-    impairments.as_mut()?.reference.as_mut()
-}
-
 impl Port {
     /// Its queue, if it is a reference port.
     pub(super) fn reference(&self) -> Option<&Reference> {
         self.impairments.as_ref()?.reference.as_ref()
+    }
+    fn reference_mut(&mut self) -> Option<&mut Reference> {
+        self.impairments.as_mut()?.reference.as_mut()
     }
     /// Makes this port a reference port: a driver calls [`Port::handle_timeout`] at [`Port::poll_timeout`], and then
     /// takes the departed packets from [`Port::poll_transmit`]. Call last, before the first packet. Ports whose
@@ -103,7 +99,7 @@ impl Port {
             }
         }
         let wire = self.wire_bytes(handle, bytes, store);
-        if let Some(reference) = reference_mut(&mut self.impairments) {
+        if let Some(reference) = self.reference_mut() {
             reference.queue.push_back(Queued { handle, bytes, wire });
         }
         if self.view.busy {
@@ -139,12 +135,12 @@ impl Port {
     /// The next packet that has departed, and when.
     #[cold]
     pub(super) fn poll_reference(&mut self) -> Option<(u32, Time)> {
-        reference_mut(&mut self.impairments)?.sent.pop_front()
+        self.reference_mut()?.sent.pop_front()
     }
 
     /// The last bit of the packet in service leaves.
     fn depart_from_reference(&mut self, store: &mut impl Store) {
-        let Some(reference) = reference_mut(&mut self.impairments) else { return };
+        let Some(reference) = self.reference_mut() else { return };
         let at = reference.departs;
         let Some(Queued { handle, bytes, wire }) = reference.queue.pop_front() else { return };
         self.stats.departed(at, bytes);
@@ -159,10 +155,10 @@ impl Port {
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(reference) = reference_mut(&mut self.impairments) {
+        } else if let Some(reference) = self.reference_mut() {
             reference.sent.push_back((handle, at));
         }
-        if let Some(reference) = reference_mut(&mut self.impairments) {
+        if let Some(reference) = self.reference_mut() {
             reference.idle_since = at;
             if let Some(next) = reference.queue.front() {
                 let bytes = next.bytes;
@@ -174,10 +170,12 @@ impl Port {
 
     /// The first packet of the queue, if there is one, enters service; with `idle` the line was idle until then.
     fn begin_reference_service(&mut self, at: Time, idle: bool) {
-        let Some(reference) = reference_mut(&mut self.impairments) else { return };
-        let first = reference.queue.front();
-        reference.departs = first.map_or(Time::NEVER, |first| Time(self.line.finish(at.0, first.wire, idle)));
+        let first = self.reference().and_then(|reference| reference.queue.front()).map(|first| first.wire);
+        let departs = first.map_or(Time::NEVER, |wire| Time(self.line.finish(at.0, wire, idle)));
         self.view.busy = first.is_some();
+        if let Some(reference) = self.reference_mut() {
+            reference.departs = departs;
+        }
     }
 
     /// One more packet waits, or one less.
@@ -188,15 +186,15 @@ impl Port {
         self.view.backlog_bytes = backlog_bytes.wrapping_add_signed(by as i64 * bytes as i64);
     }
 
-    /// The next timer of the controller, the discipline or the configured capacity.
+    /// When the next timer of the controller or the discipline expires, or the configured capacity changes.
     fn reference_timer(&self) -> Time {
-        let believed = self.impairments.as_ref().map_or(Time::NEVER, |impairments| impairments.next_timer());
-        self.at_tick(self.control.next_timer().min(believed))
+        let capacity = self.impairments.as_ref().map_or(Time::NEVER, |impairments| impairments.next_timer());
+        self.at_tick(self.control.next_timer().min(capacity))
     }
 
     /// Runs the timers that are due.
     fn run_reference_timers(&mut self, at: Time) {
-        if let Some(capacity) = self.impairments.as_mut().and_then(|impairments| impairments.believe(at)) {
+        if let Some(capacity) = self.impairments.as_mut().and_then(|impairments| impairments.capacity_from(at)) {
             self.view.capacity = capacity;
         }
         self.control.run_timers(at, &self.view);

@@ -168,7 +168,7 @@ impl Port {
     }
 
     fn run_timers(&mut self, at: Time) {
-        if let Some(capacity) = self.impairments.as_mut().and_then(|s| s.believe(at)) {
+        if let Some(capacity) = self.impairments.as_mut().and_then(|s| s.capacity_from(at)) {
             self.view.capacity = capacity;
         }
         match self.scheduler.as_deref_mut() {
