@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from explicate_papers.study import Case, Effort, Label
+    from explicate_papers.inputs import Case, Effort, Label
 
 KINDS = {
     "protocol": "another protocol runs in its place",

@@ -26,7 +26,7 @@ from explicate_papers.study import Study
 
 FRAMEWORK = frozenset(
     f"explicate_papers.{name}"
-    for name in ("study", "register", "judge", "plan", "store", "command", "gallery", "verdicts", "freeze")
+    for name in ("inputs", "study", "register", "judge", "plan", "store", "command", "gallery", "verdicts", "freeze")
 )
 """Modules that a hash does not follow: they run the judges and measure nothing."""
 Unit = tuple[str, str]

@@ -7,72 +7,33 @@ some `Panel` out). ``lopez_pacheco/fig2.py`` is an example.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-from explicate.engine import Override
 from explicate.results import Results
-from explicate.scenario import Scenario
-from explicate.source import overrides_of
 from explicate_papers.controls import KINDS, Control, Mutation
+from explicate_papers.inputs import Case, Effort, Label
 from explicate_papers.register import Experiment, experiments
 from explicate_papers.statistics import Check, Sample
 
-Label = Hashable
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Effort:
-    """The size of runs: the name of the plan, the seeds of each case, simulated seconds, and the paper's choices.
-
-    `choices` has the value of each parameter that the paper leaves out (``D-P1``).
-    """
-
-    name: str
-    seeds: int
-    seconds: float
-    choices: Mapping[str, str]
-
-    @property
-    def quick(self) -> bool:
-        """Whether a sweep may leave out points that no predicate needs."""
-        return self.name == "quick"
-
-    def table(self, parameter: str) -> dict[str, Any]:
-        """Return a choice that is written like keys of a scenario, as a dict: ``interval = "2ms", phi = 1.001``."""
-        text = self.choices[parameter]
-        made: dict[str, Any] = tomllib.loads(f"it = {text if text.startswith('{') else f'{{ {text} }}'}")["it"]
-        return made
-
-    def pick(self, every: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
-        """Return the points of a sweep: `every`, or only those of `quick`."""
-        return quick if self.quick else every
-
-
-@dataclass(frozen=True)
-class Case:
-    """A scenario with settings on top; `seeds` overrides the plan's number, `trace` records packets."""
-
-    text: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    seeds: int | None = None
-    trace: str | None = None
-
-    def changed(self, change: Callable[[dict[str, Any]], None]) -> Case:
-        """Return the case with its scenario changed; `change` receives the content as a dict that it may change."""
-        content = tomllib.loads(self.text)
-        change(content)
-        return replace(self, text=Scenario.of(content).to_toml())
-
-    def overrides(self) -> list[Override]:
-        """Return the settings as overrides. Flows are the papers': none is guarded where no router answers it."""
-        flows = tomllib.loads(self.text).get("flows", [])
-        return overrides_of({f"flows.{group}.params.guard": "off" for group in range(len(flows))} | dict(self.settings))
+__all__ = [
+    "Case",
+    "Data",
+    "Effort",
+    "Empty",
+    "EmptyClassError",
+    "Judge",
+    "Label",
+    "Line",
+    "NotAttemptedError",
+    "Panel",
+    "Plot",
+    "Rule",
+    "Study",
+]
 
 
 class NotAttemptedError(Exception):
