@@ -51,8 +51,8 @@ impl Parts<'_> {
     fn port(&self, number: u32, line: Option<SharedLine>) -> Port {
         let link = self.link;
         let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
-        let changes = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
-        let changes = (!link.beliefs.is_empty()).then(|| changes.collect());
+        let changes = link.capacity_steps.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
+        let changes = (!link.capacity_steps.is_empty()).then(|| changes.collect());
         let mut equipment = Equipment { capacity: changes, line, ..Equipment::default() };
         for stages in stages(link, self.seed) {
             before.extend(stages.before);

@@ -91,7 +91,7 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
     if link.shares_with.is_some() {
         refuse("half_duplex", format!("`{name}` is half duplex; the links of a fluid are independent"));
     }
-    if !link.beliefs.is_empty() {
+    if !link.capacity_steps.is_empty() {
         refuse("capacity", format!("the capacity configured at `{name}` changes; in a fluid it is constant"));
     }
     if link.clock_tick.0 > 0 {

@@ -180,7 +180,7 @@ const ROUTER: Key = key(
 );
 const CAPACITY: Key = key(
     "capacity",
-    Form::OneOf(&[Form::Rate, Form::Table(BELIEF), Form::List(&Form::Table(BELIEF_STEP))]),
+    Form::OneOf(&[Form::Rate, Form::Table(CAPACITY_FACTOR), Form::List(&Form::Table(CAPACITY_STEP))]),
     "the rate, less the overhead of coding",
     "Capacity configured in the controllers: a rate, a factor of the link's rate, or steps over time.",
 );
@@ -277,11 +277,11 @@ pub(crate) const ACCESS: &[Key] = &[
 ];
 
 /// A configured capacity that differs from the link's rate by a factor.
-pub(crate) const BELIEF: &[Key] =
+pub(crate) const CAPACITY_FACTOR: &[Key] =
     &[key("factor", Form::Number(1e-3, 1e3), "", "Configured capacity over the link's rate.")];
 
 /// A step of a capacity over time.
-pub(crate) const BELIEF_STEP: &[Key] = &[
+pub(crate) const CAPACITY_STEP: &[Key] = &[
     key("at", Form::Time, "", "Start time."),
     key("rate", Form::Rate, "by `factor`", "Configured capacity."),
     key("factor", Form::Number(1e-3, 1e3), "by `rate`", "Configured capacity over the link's rate."),

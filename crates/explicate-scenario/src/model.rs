@@ -92,7 +92,7 @@ pub struct Link {
     /// Capacity configured in the controllers: by default `rate` minus the overhead of coding.
     pub capacity: Rate,
     /// Changes of the configured capacity, in order of time.
-    pub beliefs: Vec<(Time, Rate)>,
+    pub capacity_steps: Vec<(Time, Rate)>,
     /// The link of the other direction, if both share one line.
     pub shares_with: Option<usize>,
     /// Queue discipline; `None` is an unlimited queue.

@@ -132,7 +132,7 @@ impl Props {
     }
 
     /// The configured capacity at the start, and its changes.
-    pub(crate) fn beliefs(&self, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
+    pub(crate) fn configured_capacity(&self, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
         let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
         let usual = Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64);
         match &self.capacity {
@@ -165,7 +165,10 @@ impl Props {
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
             ("classes", format!("[{}]", classes.join(", "))),
             ("kappa", number(self.kappa())),
-            ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
+            (
+                "capacity",
+                self.capacity.as_ref().map_or_else(|| rate_text(self.configured_capacity(rate).0), Capacity::written),
+            ),
         ];
         all.extend(self.by_flows.map(|by_flows| ("share_by_flows", by_flows.to_string())));
         all.extend(self.clock_tick.map(|t| ("clock_tick", quoted(&show(t.0 as f64, &quantity::TIME)))));

@@ -294,7 +294,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             Class { matches: class.matches, queue: None, routers, weight: class.weight }
         };
         let classes: Vec<Class> = written_classes().map(class).collect();
-        let (capacity, beliefs) = props.beliefs(rate);
+        let (capacity, capacity_steps) = props.configured_capacity(rate);
         Link {
             name,
             from,
@@ -302,7 +302,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             rate,
             delay,
             capacity,
-            beliefs,
+            capacity_steps,
             shares_with: None,
             queue: None,
             routers: if classes.is_empty() { routers(&props.router, from) } else { Vec::new() },

@@ -12,7 +12,7 @@ use crate::reader::{Context, Reader, quantity_of};
 
 /// A configured capacity, as written.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Belief {
+pub(crate) enum Configured {
     Rate(Rate),
     /// A factor of the link's rate.
     Factor(f64),
@@ -20,21 +20,21 @@ pub(crate) enum Belief {
 
 /// The configured capacity of a link over time, as written. A constant is a single step at time zero.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Capacity(Vec<(Time, Belief)>);
+pub(crate) struct Capacity(Vec<(Time, Configured)>);
 
 impl Capacity {
     /// Reads `"4.5Mbit/s"`, `{ factor = 1.2 }` or a list of steps.
     pub(crate) fn read(ctx: &Context<'_>, node: &Node) -> Option<Capacity> {
         match &node.data {
-            Data::List(_) => list(ctx, node, "capacity", keys::BELIEF_STEP, belief).map(Capacity),
+            Data::List(_) => list(ctx, node, "capacity", keys::CAPACITY_STEP, configured).map(Capacity),
             Data::Table(_) => {
-                let reader = Reader::open(ctx, node, keys::BELIEF, "`capacity`".to_string())?;
+                let reader = Reader::open(ctx, node, keys::CAPACITY_FACTOR, "`capacity`".to_string())?;
                 let factor = factor(&reader, reader.need("factor")?)?;
                 Some(Capacity(vec![(Time::ZERO, factor)]))
             }
             Data::Text(_) | Data::Int(_) | Data::Float(_) => {
                 let rate = quantity_of(ctx, node, "capacity", &quantity::RATE, quantity::rate)?;
-                Some(Capacity(vec![(Time::ZERO, Belief::Rate(rate))]))
+                Some(Capacity(vec![(Time::ZERO, Configured::Rate(rate))]))
             }
             _ => {
                 let forms =
@@ -46,9 +46,9 @@ impl Capacity {
     }
     /// The configured capacity at the start, and its changes; before the first step it is `default`.
     pub(crate) fn over(&self, rate: Rate, default: Rate) -> (Rate, Vec<(Time, Rate)>) {
-        let rate = |belief: &Belief| match belief {
-            Belief::Rate(rate) => *rate,
-            Belief::Factor(factor) => Rate((rate.0 as f64 * factor).round().clamp(1.0, limits::RATE as f64) as u64),
+        let rate = |configured: &Configured| match configured {
+            Configured::Rate(rate) => *rate,
+            Configured::Factor(factor) => Rate((rate.0 as f64 * factor).round().clamp(1.0, limits::RATE as f64) as u64),
         };
         let now = self.0.iter().rev().find(|step| step.0 == Time::ZERO);
         let later = self.0.iter().filter(|step| step.0 > Time::ZERO);
@@ -57,11 +57,11 @@ impl Capacity {
     /// As TOML.
     pub(crate) fn written(&self) -> String {
         match self.0.as_slice() {
-            [(Time::ZERO, Belief::Rate(rate))] => rate_text(*rate),
-            [(Time::ZERO, Belief::Factor(factor))] => format!("{{ factor = {factor:?} }}"),
-            steps => listed(steps.iter().map(|(at, belief)| match belief {
-                Belief::Rate(rate) => (at, format!("rate = {}", rate_text(*rate))),
-                Belief::Factor(factor) => (at, format!("factor = {factor:?}")),
+            [(Time::ZERO, Configured::Rate(rate))] => rate_text(*rate),
+            [(Time::ZERO, Configured::Factor(factor))] => format!("{{ factor = {factor:?} }}"),
+            steps => listed(steps.iter().map(|(at, configured)| match configured {
+                Configured::Rate(rate) => (at, format!("rate = {}", rate_text(*rate))),
+                Configured::Factor(factor) => (at, format!("factor = {factor:?}")),
             })),
         }
     }
@@ -92,9 +92,9 @@ fn listed<'a>(steps: impl Iterator<Item = (&'a Time, String)>) -> String {
     format!("[{}]", steps.join(", "))
 }
 
-fn belief(reader: &Reader<'_>) -> Option<Belief> {
+fn configured(reader: &Reader<'_>) -> Option<Configured> {
     match (reader.get("rate"), reader.get("factor")) {
-        (Some(_), None) => reader.rate("rate").map(Belief::Rate),
+        (Some(_), None) => reader.rate("rate").map(Configured::Rate),
         (None, Some(node)) => factor(reader, node),
         _ => {
             reader.ctx.error(reader.place, "a step of `capacity` has either a `rate` or a `factor`");
@@ -103,7 +103,7 @@ fn belief(reader: &Reader<'_>) -> Option<Belief> {
     }
 }
 
-fn factor(reader: &Reader<'_>, node: &Node) -> Option<Belief> {
+fn factor(reader: &Reader<'_>, node: &Node) -> Option<Configured> {
     let factor = match node.data {
         Data::Int(i) => i as f64,
         Data::Float(x) => x,
@@ -113,7 +113,7 @@ fn factor(reader: &Reader<'_>, node: &Node) -> Option<Belief> {
         reader.ctx.error(node.place, "`factor` is a number from 0.001 to 1000: the configured capacity over the rate");
         return None;
     }
-    Some(Belief::Factor(factor))
+    Some(Configured::Factor(factor))
 }
 
 /// Reads a list of steps in order of time.

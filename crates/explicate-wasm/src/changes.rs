@@ -162,17 +162,17 @@ fn change_rate(link: &mut Link, steps: &Steps) -> Result<(), String> {
     link.channel.push(ChannelSpec { kind: &LineSteps, values: values_of(link.rate.0, steps, 1.0) });
     // A controller that is configured with a factor of the rate keeps that factor.
     let factor = link.capacity.0 as f64 / link.rate.0 as f64;
-    link.beliefs = steps.iter().map(|&(at, rate)| (at, Rate((rate * factor).round().max(1.0) as u64))).collect();
-    link.beliefs.dedup_by(|later, earlier| {
+    link.capacity_steps = steps.iter().map(|&(at, rate)| (at, Rate((rate * factor).round().max(1.0) as u64))).collect();
+    link.capacity_steps.dedup_by(|later, earlier| {
         let same = later.0 == earlier.0;
         if same {
             earlier.1 = later.1;
         }
         same
     });
-    if let Some(first) = link.beliefs.first().copied().filter(|first| first.0 == Time::ZERO) {
+    if let Some(first) = link.capacity_steps.first().copied().filter(|first| first.0 == Time::ZERO) {
         link.capacity = first.1;
-        link.beliefs.remove(0);
+        link.capacity_steps.remove(0);
     }
     Ok(())
 }

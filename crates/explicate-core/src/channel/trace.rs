@@ -123,6 +123,6 @@ mod tests {
         let split = c.offered(Time::ZERO, Time::micros(12_500)) + c.offered(Time::micros(12_500), Time::millis(40));
         assert_eq!(split, total);
         let offered = c.offered(Time::ZERO, Time::secs(1000)) / 1000.0;
-        assert!((offered / c.mean_rate() - 1.0).abs() < 1e-4, "what is believed is the mean");
+        assert!((offered / c.mean_rate() - 1.0).abs() < 1e-4, "the configured capacity is the mean");
     }
 }

@@ -298,19 +298,19 @@ fn classes() {
 }
 
 #[test]
-fn beliefs_about_the_capacity() {
-    let beliefs = |text: &str| {
+fn a_configured_capacity_is_a_rate_a_factor_or_steps() {
+    let configured = |text: &str| {
         let s = support::set(SMALL, &[("topology.bottleneck.capacity", text)]);
         let (there, back) = (link(&s, "r1->r2"), link(&s, "r2->r1"));
-        assert_eq!((there.capacity, &there.beliefs), (back.capacity, &back.beliefs));
-        (there.capacity, there.beliefs.clone())
+        assert_eq!((there.capacity, &there.capacity_steps), (back.capacity, &back.capacity_steps));
+        (there.capacity, there.capacity_steps.clone())
     };
-    assert_eq!(beliefs("4Mbit/s"), (Rate::mbps(4), vec![]));
-    assert_eq!(beliefs("{ factor = 1.2 }"), (Rate::mbps(12), vec![]));
+    assert_eq!(configured("4Mbit/s"), (Rate::mbps(4), vec![]));
+    assert_eq!(configured("{ factor = 1.2 }"), (Rate::mbps(12), vec![]));
     let steps = "[{ at = \"5s\", factor = 0.5 }, { at = \"9s\", rate = \"7Mbit/s\" }]";
     let later = vec![(Time::secs(5), Rate::mbps(5)), (Time::secs(9), Rate::mbps(7))];
-    assert_eq!(beliefs(steps), (Rate::mbps(10), later), "the rate until the first step");
-    assert_eq!(beliefs("[{ at = \"0s\", factor = 2 }]"), (Rate::mbps(20), vec![]));
+    assert_eq!(configured(steps), (Rate::mbps(10), later), "the rate until the first step");
+    assert_eq!(configured("[{ at = \"0s\", factor = 2 }]"), (Rate::mbps(20), vec![]));
 }
 
 #[test]

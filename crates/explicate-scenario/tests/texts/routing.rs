@@ -12,7 +12,7 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         to,
         rate: Rate::mbps(1),
         delay: Time(delay),
-        beliefs: Vec::new(),
+        capacity_steps: Vec::new(),
         shares_with: None,
         capacity: Rate::mbps(1),
         queue: None,

@@ -205,7 +205,7 @@ fn capacity_that_drifts() {
     let (before, after) = (mean(&all[..45]), mean(&all[100..]));
     assert!((before - 0.8).abs() < 0.02 && (after - 0.4).abs() < 0.02, "{before} {after}");
     is_exact(&drifting);
-    // What follows the truth: the line changes, and the belief with it.
+    // What follows the truth: the line changes, and the configured capacity with it.
     let steps =
         r#"[{ kind = "rate_steps", steps = [{ at = "0s", rate = "10Mbit/s" }, { at = "10s", rate = "5Mbit/s" }] }]"#;
     let told = r#"[{ at = "0s", rate = "10Mbit/s" }, { at = "10s", rate = "5Mbit/s" }]"#;

@@ -45,18 +45,18 @@ fn round_trips_are_counted_in_ticks() {
 /// Routers read the values that hosts measured: XCP's header carries the smoothed round trip of a clock with ticks.
 #[test]
 fn headers_carry_round_trips_in_ticks() {
-    let believed = |params: &str| {
+    let mean_rtt = |params: &str| {
         let sampling = "[sampling]\nevery = \"10ms\"\nof = [\"router\"]\n";
         let text = path(params, "", "").split("[sampling]").next().expect("a part").to_string() + sampling;
         mean(&outcome::run(&text).samples("r1->r2", "avg_rtt_s", 0.5))
     };
-    let (exact, ticking) = (believed(""), believed(", clock_tick = \"10ms\""));
+    let (exact, ticking) = (mean_rtt(""), mean_rtt(", clock_tick = \"10ms\""));
     assert!(exact > 0.0064 && exact < 0.0095, "{exact}");
     assert!((ticking - 0.01).abs() < 1e-6, "{ticking}");
     // The timer's clock and the header's resolution apart.
-    let apart = believed(", clock_tick = \"10ms\", rtt_resolution = \"0s\"");
+    let apart = mean_rtt(", clock_tick = \"10ms\", rtt_resolution = \"0s\"");
     assert_eq!(apart.to_bits(), exact.to_bits());
-    let coarse = believed(", rtt_resolution = \"10ms\"");
+    let coarse = mean_rtt(", rtt_resolution = \"10ms\"");
     assert_eq!(coarse.to_bits(), ticking.to_bits());
 }
 
