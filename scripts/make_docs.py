@@ -38,8 +38,8 @@ PROBE = re.compile(r'\bput\(\s*([^,;]*"\w+"[^,;]*),')
 """The names of a variable that a machine tells: one, or several to choose from."""
 COMBINES = re.compile(r" \((\S+)/(\S+)\)$")
 """The law and the recovery of a preset, at the end of its summary."""
-NEIGHBOUR = re.compile(r"^use (?:crate::(?:protocols|recovery)|super)::((?:common::)?\w+)::([^;]+);$", re.MULTILINE)
-"""What a file uses of another in its folder, or in `common/` there."""
+NEIGHBOUR = re.compile(r"^use (crate::(?:protocols|recovery)|super)::((?:common::)?\w+)::([^;]+);$", re.MULTILINE)
+"""What a file uses of another in its folder or in that of its kind, or in `common/` there."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +132,16 @@ def sources(kind: Kind) -> Iterator[Source]:
         if not (ROOT / path).is_file():
             path = folder / module / "mod.rs"
         text = (ROOT / path).read_text(encoding="utf-8")
-        yield Source(path, module_docs(text), tuple(dict.fromkeys(variables(folder, text, modules))))
+        yield Source(path, module_docs(text), tuple(dict.fromkeys(variables(path, folder, modules))))
 
 
-def variables(folder: Path, text: str, registered: Sequence[str]) -> Iterator[str]:
-    """What the machines of a file tell, and those that it takes from its neighbours."""
-    code = text.split("\n#[cfg(test)]\n", maxsplit=1)[0]
-    for module, names in NEIGHBOUR.findall(code):
+def variables(path: Path, folder: Path, registered: Sequence[str]) -> Iterator[str]:
+    """The variables of a file of the kind in `folder`, and those of the neighbours whose parts it uses."""
+    code = (ROOT / path).read_text(encoding="utf-8").split("\n#[cfg(test)]\n", maxsplit=1)[0]
+    for root, module, names in NEIGHBOUR.findall(code):
         if module not in registered or re.search(r"(Sender|Router)\b", names):
-            neighbour = ROOT / folder / f"{module.replace('::', '/')}.rs"
-            yield from variables(folder, neighbour.read_text(encoding="utf-8"), registered)
+            neighbour = path.parent if root == "super" else folder
+            yield from variables(neighbour / f"{module.replace('::', '/')}.rs", folder, registered)
     for names in PROBE.findall(code):
         yield from re.findall(r'"(\w+)"', names)
 

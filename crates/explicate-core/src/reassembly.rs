@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use core::mem::size_of;
 
-use crate::recovery::scoreboard::first_ending_at;
+use crate::recovery::common::scoreboard::first_ending_at;
 use crate::wire::{SACK_RANGES, SackRanges};
 
 /// In place of a count: gaps are not skipped.

@@ -2,8 +2,8 @@
 //! paper's figure 1.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-use explicate_core::channel::bit_chain::{Chain, Walk};
-use explicate_core::channel::reed_solomon::{Block, BlockTransitions};
+use explicate_core::channel::common::bit_chain::{Chain, Walk};
+use explicate_core::channel::common::reed_solomon::{Block, BlockTransitions};
 use explicate_core::channel::{AnyChannelKind, ChannelInit};
 use explicate_core::params::Values;
 use explicate_core::registry;

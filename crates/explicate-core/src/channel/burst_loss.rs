@@ -18,7 +18,7 @@
 
 use alloc::collections::BTreeMap;
 
-use super::placing::{Placing, lossy};
+use super::common::placing::{Placing, lossy};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
 use crate::params::{Flag, Fraction, Info, Packets, Values, parameters};

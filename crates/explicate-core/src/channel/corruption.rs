@@ -9,7 +9,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::placing::{Selection, disturbing};
+use super::common::placing::{Selection, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
 use crate::params::{Fraction, Info, Values, parameters};
 use crate::rng::Rng;

@@ -7,7 +7,7 @@
 //! 1. The copy takes no time on the line; netem's `duplicate` makes it before the queue. For copies that use
 //!    capacity, lower the rate.
 
-use super::placing::{Selection, Sometimes, disturbing};
+use super::common::placing::{Selection, Sometimes, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
 use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::units::Time;

@@ -34,9 +34,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::bit_chain::{Chain, Walk};
-use super::reed_solomon::{Block, BlockTransitions, Code, blocks, independent_loss, wire_bytes};
-use super::symbol_error::symbol_error;
+use super::common::bit_chain::{Chain, Walk};
+use super::common::reed_solomon::{Block, BlockTransitions, Code, blocks, independent_loss, wire_bytes};
+use super::common::symbol_error::symbol_error;
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Coding};
 use crate::params::{Decibels, Fraction, Info, Number, Values, choices, parameters};

@@ -20,7 +20,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::placing::{Placing, lossy};
+use super::common::placing::{Placing, lossy};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
 use crate::params::{Fraction, Info, Packets, Seconds, Values, choices, parameters};
@@ -62,7 +62,7 @@ parameters! {
 impl ChannelKind for GilbertElliott {
     const INFO: Info = Info {
         name: "gilbert_elliott",
-        summary: "A good and a bad state with losses of their own, by packets or in time",
+        summary: "A good and a bad state, each with a loss rate; the state changes by packets or in time",
         source: "Gilbert 1960, Elliott 1963; paper Y section II-A",
         params: Params::PARAMS,
     };

@@ -8,7 +8,7 @@
 //!    uniform from zero to twice the mean, normal with a standard deviation of `spread` times the mean, drawn again
 //!    outside of that range, exponential, or Pareto.
 
-use super::placing::{Selection, disturbing};
+use super::common::placing::{Selection, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
 use crate::params::{Flag, Fraction, Info, Number, Seconds, choices, parameters};
 use crate::rng::Rng;

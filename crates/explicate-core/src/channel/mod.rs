@@ -9,11 +9,7 @@ use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
 
-pub mod bit_chain;
-mod pieces;
-pub mod placing;
-pub mod reed_solomon;
-pub mod symbol_error;
+pub mod common;
 
 macro_rules! channels {
     ($($module:ident::$unit:ident,)*) => {

@@ -9,7 +9,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::pieces::{More, Piece, Pieces};
+use super::common::pieces::{More, Piece, Pieces};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 use crate::params::{Flag, Info, Seconds, parameters};
 use crate::units::{Rate, Time};

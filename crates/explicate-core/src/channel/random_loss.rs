@@ -24,7 +24,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::placing::{Placing, lossy};
+use super::common::placing::{Placing, lossy};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
 use crate::params::{Fraction, Info, Number, Seconds, Values, choices, parameters};
@@ -37,12 +37,12 @@ pub struct RandomLoss;
 
 choices! {
     /// `uniform`.
-    enum Distribution { Uniform = "uniform", Normal = "normal", Pareto = "pareto" }
+    pub enum Distribution { Uniform = "uniform", Normal = "normal", Pareto = "pareto" }
 }
 
 parameters! {
     /// What a scenario can set.
-    struct Params {
+    pub struct Params {
         /// Share of the packets that is lost.
         rate: Fraction = 0.0, in 0.0..=1.0, "paper N section II";
         /// Affected packets, and where they are lost.

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::pieces::{More, Piece, Pieces};
+use super::common::pieces::{More, Piece, Pieces};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 use crate::params::{Info, Seconds, Steps, Values, parameters};
 use crate::units::Time;

@@ -7,7 +7,7 @@
 //! 1. netem's `reorder` sends a share of the packets ahead of the others, which are delayed. The order of arrivals is
 //!    the same with the shares exchanged; here the link's own delay does not change.
 
-use super::placing::{Selection, Sometimes, disturbing};
+use super::common::placing::{Selection, Sometimes, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
 use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::units::Time;

@@ -17,7 +17,7 @@ use crate::api::object::Interest;
 use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
-use crate::recovery::handle::{RecoveryHandle, Windows};
+use crate::recovery::common::handle::{RecoveryHandle, Windows};
 use crate::recovery::{AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{

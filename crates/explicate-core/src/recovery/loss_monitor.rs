@@ -54,8 +54,8 @@ use core::ops::Range;
 
 use crate::api::Probe;
 use crate::params::{Info, Values, choices, parameters};
-use crate::recovery::rto::Sequence;
-use crate::recovery::timers::{self, Expired, Timers};
+use crate::recovery::common::rto::Sequence;
+use crate::recovery::common::timers::{self, Expired, Timers};
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 

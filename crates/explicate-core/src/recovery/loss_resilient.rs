@@ -52,8 +52,8 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Flag, Info, Values, parameters};
-use crate::recovery::rto::Sequence;
-use crate::recovery::timers::{self, Expired, Timers};
+use crate::recovery::common::rto::Sequence;
+use crate::recovery::common::timers::{self, Expired, Timers};
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -75,7 +75,7 @@ parameters! {
 impl RecoveryKind for LossResilient {
     const INFO: Info = Info {
         name: "loss_resilient",
-        summary: "Partial deflation, partial acknowledgements, patient recovery timer, retransmission timer: each a switch",
+        summary: "Partial deflation, partial acknowledgements, restarted recovery timer, retransmission timer: each optional",
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 4",
         params: Params::PARAMS,
     };
@@ -235,7 +235,7 @@ impl Recovery for LossResilientRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::{Channel, Story, transfer, transfer_randomly};
+    use crate::recovery::common::testing::{Channel, Story, transfer, transfer_randomly};
 
     const PLAIN: &[(&str, f64)] =
         &[("partial_deflation", 0.0), ("partial_ack", 0.0), ("restart_on_any", 0.0), ("retransmission_timer", 0.0)];
@@ -381,7 +381,7 @@ mod tests {
         };
         let patient = with(&[("retransmission_timer", 0.0), ("min_rto", 0.2)]);
         let timeout = |duplicates: u32| {
-            let mut rto = crate::recovery::rto::Rto::new(&Values::default());
+            let mut rto = crate::recovery::common::rto::Rto::new(&Values::default());
             (0..=duplicates).for_each(|_| rto.sample(Time::millis(100)));
             rto.timeout()
         };

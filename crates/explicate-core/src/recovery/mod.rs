@@ -2,19 +2,12 @@
 
 use alloc::boxed::Box;
 
-use self::loss_free::LossFree;
+use self::common::loss_free::LossFree;
 use crate::api::Probe;
 use crate::params::{Info, Packets, Param, Seconds, Values, choices, parameters};
 use crate::units::Time;
 
-pub(crate) mod handle;
-pub mod loss_free;
-pub mod rto;
-pub(crate) mod rtt;
-pub mod scoreboard;
-#[cfg(test)]
-mod testing;
-pub mod timers;
+pub mod common;
 
 macro_rules! recoveries {
     ($($module:ident::$unit:ident,)*) => {

@@ -29,8 +29,8 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Info, Values};
-use crate::recovery::loss_free::LossFree;
-use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::common::loss_free::LossFree;
+use crate::recovery::common::rto::{Rto, Sequence};
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -40,7 +40,7 @@ pub struct NewReno;
 impl RecoveryKind for NewReno {
     const INFO: Info = Info {
         name: "newreno",
-        summary: "Fast recovery that resends a hole with every partial acknowledgement",
+        summary: "Fast recovery that retransmits a segment with every partial acknowledgement",
         source: "RFC 6582, RFC 3042",
         params: &[],
     };
@@ -186,8 +186,8 @@ impl Recovery for NewRenoRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery::common::testing::{Channel, DELAY, Story, transfer, transfer_randomly};
     use crate::recovery::reno::Reno;
-    use crate::recovery::testing::{Channel, DELAY, Story, transfer, transfer_randomly};
 
     fn sent(n: u32) -> Box<AnyRecovery> {
         let mut r = NewReno.build(&Values::default());

@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Info, Values};
-use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::common::rto::{Rto, Sequence};
 use crate::recovery::{AnyRecovery, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -29,12 +29,8 @@ use crate::units::Time;
 pub struct Unreliable;
 
 impl RecoveryKind for Unreliable {
-    const INFO: Info = Info {
-        name: "none",
-        summary: "No retransmissions: lost segments stay lost",
-        source: "RFC 768 (UDP); paper D section 8.1",
-        params: &[],
-    };
+    const INFO: Info =
+        Info { name: "none", summary: "No retransmissions", source: "RFC 768 (UDP); paper D section 8.1", params: &[] };
     const RELIABLE: bool = false;
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {

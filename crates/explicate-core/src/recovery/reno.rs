@@ -19,8 +19,8 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Info, Values};
-use crate::recovery::loss_free::LossFree;
-use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::common::loss_free::LossFree;
+use crate::recovery::common::rto::{Rto, Sequence};
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -30,7 +30,7 @@ pub struct Reno;
 impl RecoveryKind for Reno {
     const INFO: Info = Info {
         name: "reno",
-        summary: "Fast retransmit and fast recovery, ended by the first new acknowledgement",
+        summary: "Fast retransmit, and fast recovery until the first acknowledgement of new data",
         source: "RFC 5681 section 3.2, RFC 3042",
         params: &[],
     };

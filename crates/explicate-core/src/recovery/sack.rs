@@ -46,9 +46,9 @@ use alloc::boxed::Box;
 use self::counting::CountingSack;
 use crate::api::Probe;
 use crate::params::{Info, Values, choices, parameters};
-use crate::recovery::loss_free::LossFree;
-use crate::recovery::rto::{Rto, Sequence};
-use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::common::loss_free::LossFree;
+use crate::recovery::common::rto::{Rto, Sequence};
+use crate::recovery::common::scoreboard::Scoreboard;
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -82,7 +82,7 @@ parameters! {
 impl RecoveryKind for Sack {
     const INFO: Info = Info {
         name: "sack",
-        summary: "Selective acknowledgements: all holes of a window are resent in a round trip",
+        summary: "Selective acknowledgements: all gaps of a window are retransmitted in one round trip",
         source: "RFC 2018, RFC 6675",
         params: Params::PARAMS,
     };

@@ -33,7 +33,7 @@ pub struct SackMonitor;
 impl RecoveryKind for SackMonitor {
     const INFO: Info = Info {
         name: "sack_monitor",
-        summary: "The loss monitor over selective acknowledgements: the longest missing segment is resent, several a round trip",
+        summary: "The loss monitor over selective acknowledgements: the longest missing segment is retransmitted, several per round trip",
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5.1; RFC 2018",
         params: Params::PARAMS,
     };
@@ -84,7 +84,7 @@ impl Recovery for SackMonitorRecovery {
 mod tests {
     use super::*;
     use crate::recovery::Common;
-    use crate::recovery::testing::transfer_randomly;
+    use crate::recovery::common::testing::transfer_randomly;
     use crate::testing;
 
     fn monitor(dupackthreshold: f64) -> SackMonitorRecovery {

@@ -21,8 +21,8 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Info, Values};
-use crate::recovery::loss_free::LossFree;
-use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::common::loss_free::LossFree;
+use crate::recovery::common::rto::{Rto, Sequence};
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -32,7 +32,7 @@ pub struct Tahoe;
 impl RecoveryKind for Tahoe {
     const INFO: Info = Info {
         name: "tahoe",
-        summary: "Fast retransmit without fast recovery: goes back to the hole and sends on from there",
+        summary: "Fast retransmit without fast recovery: returns to the first missing segment and continues from there",
         source: "Jacobson, SIGCOMM 1988",
         params: &[],
     };
@@ -135,7 +135,7 @@ impl Recovery for TahoeRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::transfer_randomly;
+    use crate::recovery::common::testing::transfer_randomly;
 
     fn sent(n: u32) -> Box<AnyRecovery> {
         let mut r = Tahoe.build(&Values::default());

@@ -4,7 +4,7 @@
 use super::Params;
 use crate::params::Values;
 use crate::recovery::Common;
-use crate::recovery::rtt::smoothed;
+use crate::recovery::common::rtt::smoothed;
 use crate::units::Time;
 
 /// A span that ends now, in whole ticks of a clock between its ends, at least one; `tick` in ns, zero is exact.

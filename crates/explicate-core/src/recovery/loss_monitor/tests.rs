@@ -1,7 +1,7 @@
 //! The rules of `loss_monitor.rs`, one by one, and random losses.
 
 use super::*;
-use crate::recovery::testing::{Channel, transfer, transfer_randomly};
+use crate::recovery::common::testing::{Channel, transfer, transfer_randomly};
 use crate::testing;
 use std::vec::Vec;
 

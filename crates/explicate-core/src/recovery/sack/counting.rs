@@ -2,7 +2,7 @@
 
 use super::SackRecovery;
 use crate::api::Probe;
-use crate::recovery::loss_free::LossFree;
+use crate::recovery::common::loss_free::LossFree;
 use crate::recovery::{Next, Outcome, Recovery, RecoveryState};
 use crate::units::Time;
 

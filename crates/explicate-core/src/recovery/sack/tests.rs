@@ -1,8 +1,8 @@
 //! The rules of `sack.rs`, one by one, and random losses.
 
 use super::*;
+use crate::recovery::common::testing::{Channel, DELAY, Story, transfer, transfer_randomly};
 use crate::recovery::reno::Reno;
-use crate::recovery::testing::{Channel, DELAY, Story, transfer, transfer_randomly};
 use crate::rng::Rng;
 
 fn sack() -> SackRecovery {

@@ -36,13 +36,13 @@ parameters! {
 
 impl Of {
     /// Whether a packet is one of these.
-    pub(super) fn has(self, packet: &Packet) -> bool {
+    pub(crate) fn has(self, packet: &Packet) -> bool {
         self == Of::All || (self == Of::Acks) == packet.is_ack()
     }
 }
 
 /// The stages of a process of losses.
-pub(super) fn lossy(placing: Placing, channel: impl Channel + 'static) -> ChannelStages {
+pub(crate) fn lossy(placing: Placing, channel: impl Channel + 'static) -> ChannelStages {
     let of = placing.selection.of;
     let stage: Box<dyn Channel> = if of == Of::All { Box::new(channel) } else { Box::new(Only { of, channel }) };
     match placing.place {
@@ -52,25 +52,25 @@ pub(super) fn lossy(placing: Placing, channel: impl Channel + 'static) -> Channe
 }
 
 /// The stage of a disturbance.
-pub(super) fn disturbing(selection: Selection, channel: impl Disturbance + 'static) -> ChannelStages {
+pub(crate) fn disturbing(selection: Selection, channel: impl Disturbance + 'static) -> ChannelStages {
     let of = selection.of;
     let stage: Box<dyn Disturbance> = if of == Of::All { Box::new(channel) } else { Box::new(Only { of, channel }) };
     ChannelStages { after: Some(stage), ..ChannelStages::default() }
 }
 
 /// Selects a share of the packets independently: the runs between them are drawn.
-pub(super) struct Sometimes {
+pub(crate) struct Sometimes {
     rate: f64,
     until: u64,
     rng: Rng,
 }
 
 impl Sometimes {
-    pub(super) fn new(rate: f64, mut rng: Rng) -> Sometimes {
+    pub(crate) fn new(rate: f64, mut rng: Rng) -> Sometimes {
         Sometimes { rate, until: rng.run_length(rate), rng }
     }
     /// Whether the next packet is selected.
-    pub(super) fn happens(&mut self) -> bool {
+    pub(crate) fn happens(&mut self) -> bool {
         if self.until > 0 {
             self.until -= 1;
             return false;

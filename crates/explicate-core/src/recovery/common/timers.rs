@@ -8,7 +8,7 @@
 
 use crate::api::Probe;
 use crate::params::{Flag, Number, Values, parameters};
-use crate::recovery::rto::Rto;
+use crate::recovery::common::rto::Rto;
 use crate::units::Time;
 
 parameters! {

@@ -11,14 +11,14 @@ use crate::units::{Rate, Time};
 
 /// A rate and its start.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) from: Time,
-    pub(super) rate: Rate,
+pub(crate) struct Piece {
+    pub(crate) from: Time,
+    pub(crate) rate: Rate,
 }
 
 /// Continuation of a list of pieces after its end.
 #[derive(Clone)]
-pub(super) enum More {
+pub(crate) enum More {
     /// The last piece continues.
     Last,
     /// The list repeats after this span.
@@ -38,7 +38,7 @@ impl More {
 }
 
 /// Constant rates, one after the other. The first begins at zero.
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     list: Vec<Piece>,
     more: More,
     /// The capacity that an operator would configure, bytes/s.
@@ -57,7 +57,7 @@ const WORK_PER_BYTE: u128 = 8_000_000_000;
 impl Pieces {
     /// # Panics
     /// If there is no piece, or the rate stays zero forever.
-    pub(super) fn new(list: Vec<Piece>, more: More, mean: f64) -> Pieces {
+    pub(crate) fn new(list: Vec<Piece>, more: More, mean: f64) -> Pieces {
         let runs = match &more {
             More::Last => list.last().is_some_and(|p| p.rate.0 > 0),
             More::Again(_) => list.iter().any(|p| p.rate.0 > 0),

@@ -5,19 +5,19 @@
 
 use core::num::NonZeroU64;
 
-use crate::recovery::rtt::{smoothed, timeout_of};
+use crate::recovery::common::rtt::{smoothed, timeout_of};
 use crate::recovery::{Next, RecoveryState};
 use crate::units::Time;
 
-/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::check_out`].
+/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::common::rto::Sequence::check_out`].
 /// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct LossFree {
-    pub(super) rttvar: u64,
+    pub(crate) rttvar: u64,
     /// Not zero, so that `Option` needs no additional memory.
-    pub(super) min: NonZeroU64,
-    pub(super) max: u64,
-    pub(super) tick: u32,
+    pub(crate) min: NonZeroU64,
+    pub(crate) max: u64,
+    pub(crate) tick: u32,
 }
 
 impl LossFree {
@@ -122,6 +122,6 @@ mod tests {
             }
             assert!(at.acked > 5000, "{} acknowledged", at.acked);
         }
-        assert_eq!(lending, 2 * 4, "recoveries that lend, with exact clocks and with clocks that tick");
+        assert_eq!(lending, 2 * 4, "recoveries that can be checked out, with exact clocks and with clocks that tick");
     }
 }

@@ -4,8 +4,8 @@ use core::num::NonZeroU64;
 
 use crate::api::Probe;
 use crate::params::Values;
-use crate::recovery::loss_free::LossFree;
-use crate::recovery::rtt::{smoothed, timeout_of};
+use crate::recovery::common::loss_free::LossFree;
+use crate::recovery::common::rtt::{smoothed, timeout_of};
 use crate::recovery::{BackoffUntil, Common, RecoveryState};
 use crate::units::Time;
 
