@@ -1,7 +1,10 @@
 //! Rejects settings that no fluid model covers, with their location in the scenario.
 
 use explicate_core::api::AnyProtocol;
+use explicate_core::channel::common::placing::{Of, Place};
+use explicate_core::channel::random_loss::{self, Distribution};
 use explicate_core::endpoint;
+use explicate_core::qdisc::red;
 use explicate_core::recovery;
 use explicate_core::registry;
 use explicate_scenario::locate;
@@ -55,13 +58,14 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
     if let Some((param, remedy)) = model.refuses(&group.values) {
         refuse(&format!("params.{param}"), format!("`{param}` is not covered: {remedy}"));
     }
-    let of_flow = |name| group.values.get(endpoint::PARAMS, name);
+    let flow = endpoint::Params::of(&group.values);
+    let tick = recovery::Common::of(&group.values).clock_tick;
     let given = [
-        ("ack_every", of_flow("ack_every") != 1.0, "every packet is acknowledged"),
-        ("refuse_explicit", of_flow("refuse_explicit") != 0.0, "in a fluid both ends support the protocol"),
-        ("ecn", of_flow("ecn") != 0.0 && !model.hears_marks(), "its model does not react to marks"),
-        ("rtt_resolution", of_flow("rtt_resolution") > 0.0, "round trips are exact"),
-        ("clock_tick", group.values.get(recovery::COMMON, "clock_tick") != 0.0, "clocks are exact"),
+        ("ack_every", flow.ack_every != 1.0, "every packet is acknowledged"),
+        ("refuse_explicit", flow.refuse_explicit, "in a fluid both ends support the protocol"),
+        ("ecn", flow.ecn && !model.reacts_to_marks(), "its model does not react to marks"),
+        ("rtt_resolution", flow.rtt_resolution.is_some_and(|span| span > 0.0), "round trips are exact"),
+        ("clock_tick", tick != 0.0, "clocks are exact"),
     ];
     for (param, wrong, what) in given {
         if wrong {
@@ -99,15 +103,17 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
     }
     for channel in &link.channel {
         let kind = channel.kind.name();
-        let get = |param| channel.values.get(channel.kind.params(), param);
         if kind == "random_loss" {
-            for (param, plain) in
-                [("distribution", 0.0), ("correlation", 0.0), ("start", 0.0), ("most", 0.0), ("place", 0.0)]
-            {
-                if get(param) != plain {
-                    let message = format!("`{name}` sets `{param}`; a fluid loses a constant share");
-                    refuse("channel", message);
-                }
+            let params = random_loss::Params::of(&channel.values);
+            let set = [
+                ("distribution", params.distribution != Distribution::Uniform),
+                ("correlation", params.correlation != 0.0),
+                ("start", params.start != 0.0),
+                ("most", params.most != 0.0),
+                ("place", params.placing.place != Place::Air),
+            ];
+            for (param, _) in set.iter().filter(|(_, set)| *set) {
+                refuse("channel", format!("`{name}` sets `{param}`; a fluid loses a constant share"));
             }
         } else if kind != "wire" {
             refuse("channel", format!("the channel `{kind}` of `{name}` has no fluid model; there is `random_loss`"));
@@ -134,14 +140,17 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
 
 fn of_queue(name: &str, queue: &Queue, scenario: &Scenario, refuse: &mut dyn FnMut(&str, String)) {
     let kind = queue.kind.name();
-    let get = |param| queue.values.get(queue.kind.params(), param);
+    let red = red::Params::of(&queue.values);
     match kind {
         "droptail" => {}
-        "red" if get("ns2") != 0.0 => refuse("queue", format!("`ns2` of `{name}`'s queue has no fluid model")),
+        "red" if red.ns2 => refuse("queue", format!("`ns2` of `{name}`'s queue has no fluid model")),
         "red" => {
+            if red.mark && red.drop_above < 1.0 {
+                refuse("queue", format!("`drop_above` of `{name}`'s queue has no fluid model"));
+            }
             // The load codes of the protocol use the bits of ECN.
             let coded = |g: &&FlowGroup| g.resolved.protocol.explicit() && !g.resolved.protocol.congestion_header();
-            if let Some(group) = scenario.flows.iter().find(coded).filter(|_| get("mark") != 0.0) {
+            if let Some(group) = scenario.flows.iter().find(coded).filter(|_| red.mark) {
                 let (group, protocol) = (&group.name, &group.protocol);
                 refuse("queue", format!("`{name}` marks `{group}`'s {protocol} packets; set `mark = false`"));
             }
@@ -165,10 +174,10 @@ fn places(scenario: &Scenario, link: &Link, key: &str) -> Vec<String> {
 pub(crate) fn losses(link: &Link) -> (f64, f64) {
     let mut passes = (1.0, 1.0);
     for channel in link.channel.iter().filter(|c| c.kind.name() == "random_loss") {
-        let get = |param| channel.values.get(channel.kind.params(), param);
-        let (rate, of) = (get("rate"), get("of"));
-        passes.0 *= if of == 2.0 { 1.0 } else { 1.0 - rate };
-        passes.1 *= if of == 1.0 { 1.0 } else { 1.0 - rate };
+        let params = random_loss::Params::of(&channel.values);
+        let of = params.placing.selection.of;
+        passes.0 *= if of == Of::Acks { 1.0 } else { 1.0 - params.rate };
+        passes.1 *= if of == Of::Data { 1.0 } else { 1.0 - params.rate };
     }
     (1.0 - passes.0, 1.0 - passes.1)
 }

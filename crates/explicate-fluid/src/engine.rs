@@ -97,7 +97,7 @@ fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], ring
         class.model.sender(&SenderInit {
             values: &group.values,
             packet: class.packet,
-            initial_window: group.values.get(explicate_core::endpoint::PARAMS, "initial_window"),
+            initial_window: explicate_core::endpoint::Params::of(&group.values).initial_window,
             interface: links[hops[0].link as usize].rate,
             rtt,
         })
@@ -161,7 +161,7 @@ fn arrive(class: &mut Class, links: &mut [Link], hops: &[Hop], rings: &[Parcel])
 /// Drops, service and controller of a link.
 fn serve(link: &mut Link, now: f64, dt: f64, measuring: bool) {
     let service = link.rate * dt;
-    let (arriving, bearing) = (link.arriving, link.bearing);
+    let (arriving, bearing) = (link.arriving, if link.tail.marks { link.bearing } else { 0.0 });
     link.fate = link.tail.step(link.queue, arriving, bearing, service, dt);
     let early = link.fate.early * (arriving - bearing);
     let overflow = link.fate.overflow * (arriving - early);
@@ -192,7 +192,7 @@ fn depart(class: &Class, links: &mut [Link], hops: &mut [Hop], rings: &mut [Parc
         // A lost acknowledgement loses its feedback, but the next one still acknowledges its data.
         let mut beside = Parcel::default();
         if link.fate.early > 0.0 {
-            if class.bears_marks && hop.data {
+            if link.tail.marks && class.bears_marks && hop.data {
                 parcel.tags[0] += link.fate.early * (parcel.bytes / class.packet - parcel.tags[0]);
             } else {
                 drop(hop.data, &mut parcel, &mut beside, link.fate.early);

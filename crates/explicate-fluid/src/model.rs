@@ -60,7 +60,7 @@ pub trait Model: Sync {
         None
     }
     /// Whether it treats ECN marks as losses; the first tag is then the number of marked packets.
-    fn hears_marks(&self) -> bool {
+    fn reacts_to_marks(&self) -> bool {
         false
     }
     /// Minimum number of steps per round trip: twice as many would change little.

@@ -321,7 +321,7 @@ fn class(
     let protocol = group.resolved.protocol;
     let model = model(protocol.name()).ok_or(RunError::NoModel(protocol.name()))?;
     let packet = group.packet as f64;
-    let get = |name| group.values.get(endpoint::PARAMS, name);
+    let params = endpoint::Params::of(&group.values);
     let first = hops.len() as u32;
     let (mut position, passed) = (0u64, draft.delays.iter().sum::<f64>());
     let both = || draft.there.iter().map(|l| (l, true)).chain(draft.back.iter().map(|l| (l, false)));
@@ -366,9 +366,9 @@ fn class(
         data_hops: draft.there.len() as u32,
         base_rtt,
         rtt: base_rtt,
-        bears_marks: get("ecn") != 0.0,
-        paced: get("paced") != 0.0,
-        most_window: get("receiver_window"),
+        bears_marks: params.ecn,
+        paced: params.paced,
+        most_window: params.receiver_window,
         model,
         sender: None,
         in_flight: 0.0,

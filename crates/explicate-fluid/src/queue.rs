@@ -4,8 +4,9 @@
 //! marks a share that depends on its moving average; drops are spread evenly by counting packets since the last one, which
 //! makes the mean gap between them 1.5/p_b packets with `wait`, and (1/p_b + 1)/2 without.
 
-use explicate_core::params::Values;
-use explicate_core::qdisc::red::{ADAPT_EVERY, adapted, base_probability};
+use explicate_core::qdisc::QdiscKind;
+use explicate_core::qdisc::common::Limit;
+use explicate_core::qdisc::red::{self, ADAPT_EVERY, adapted, base_probability};
 use explicate_scenario::model::Queue;
 
 /// Parameters of a queue.
@@ -13,6 +14,8 @@ pub(crate) struct Tail {
     /// Maximum queue length, bytes.
     limit: f64,
     red: Option<Red>,
+    /// ECN-capable fluid is marked instead of dropped early.
+    pub(crate) marks: bool,
 }
 
 /// The result for the fluid that arrives in a step.
@@ -27,13 +30,10 @@ pub(crate) struct Fate {
 impl Tail {
     /// The parameters of a port with this queue and rate, bytes/s.
     pub(crate) fn new(queue: Option<&Queue>, rate: f64) -> Tail {
-        let Some(queue) = queue else { return Tail { limit: f64::INFINITY, red: None } };
-        let params = queue.kind.params();
-        let has = |name: &str| params.iter().any(|p| p.name == name);
-        Tail {
-            limit: if has("limit") { queue.values.get(params, "limit") } else { f64::INFINITY },
-            red: has("max_th").then(|| Red::new(queue, rate)),
-        }
+        let Some(queue) = queue else { return Tail { limit: f64::INFINITY, red: None, marks: false } };
+        let params = (queue.kind.name() == red::Red::INFO.name).then(|| red::Params::of(&queue.values));
+        let red = params.map(|params| Red::new(&params, queue.mean_packet, rate));
+        Tail { limit: Limit::of(&queue.values).limit, red, marks: params.is_some_and(|params| params.mark) }
     }
     /// `queue` bytes wait, `arriving` arrive in a step of `dt` seconds that serves `service` bytes; `bears` of them
     /// are marked instead of dropped.
@@ -64,27 +64,21 @@ struct Red {
 }
 
 impl Red {
-    fn new(queue: &Queue, rate: f64) -> Red {
-        let get = |name| {
-            let values: &Values = &queue.values;
-            values.get(queue.kind.params(), name)
-        };
-        let or = |value: f64, auto: f64| if value.is_nan() { auto } else { value };
-        let adaptive = get("adaptive") != 0.0;
-        let packet = queue.mean_packet;
-        let delayed = if adaptive { 0.5 * get("target_delay") * rate } else { 0.0 };
-        let min_th = or(get("min_th"), delayed.max(5.0 * packet));
-        let weight = or(get("weight"), if adaptive { -libm::expm1(-packet / rate) } else { 0.002 });
+    /// `packet` is the mean length of packets, bytes; `rate` is in bytes/s.
+    fn new(params: &red::Params, packet: f64, rate: f64) -> Red {
+        let delayed = if params.adaptive { 0.5 * params.target_delay * rate } else { 0.0 };
+        let min_th = params.min_th.unwrap_or(delayed.max(5.0 * packet));
+        let weight = params.weight.unwrap_or(if params.adaptive { -libm::expm1(-packet / rate) } else { 0.002 });
         Red {
             min_th,
-            max_th: or(get("max_th"), 3.0 * min_th).max(min_th),
+            max_th: params.max_th.unwrap_or(3.0 * min_th).max(min_th),
             keeps: libm::log1p(-weight),
-            max_p: get("max_p"),
-            gentle: get("gentle") != 0.0,
-            wait: get("wait") != 0.0,
+            max_p: params.max_p,
+            gentle: params.gentle,
+            wait: params.wait,
             packet,
             average: 0.0,
-            adapts_in: if adaptive { ADAPT_EVERY.as_secs_f64() } else { f64::INFINITY },
+            adapts_in: if params.adaptive { ADAPT_EVERY.as_secs_f64() } else { f64::INFINITY },
         }
     }
 
@@ -116,7 +110,7 @@ mod tests {
     /// 900 bytes wait and 300 come where 100 leave and 1000 have room: 100 of the 300 are refused.
     #[test]
     fn what_exceeds_the_limit_is_refused() {
-        let mut tail = Tail { limit: 1000.0, red: None };
+        let mut tail = Tail { limit: 1000.0, red: None, marks: false };
         let fate = tail.step(900.0, 300.0, 0.0, 100.0, 0.001);
         assert!((fate.overflow - 1.0 / 3.0).abs() < 1e-12 && fate.early == 0.0, "{}", fate.overflow);
         assert_eq!(tail.step(900.0, 200.0, 0.0, 100.0, 0.001).overflow, 0.0);
@@ -126,7 +120,7 @@ mod tests {
     /// A third is marked or dropped early. Of 300 bytes 100 bear marks and stay; of the other 200 a third goes: 233 join.
     #[test]
     fn marked_bytes_take_room() {
-        let mut tail = Tail { limit: 1000.0, red: Some(Red { average: 1000.0, ..red(500.0, 1.0, true) }) };
+        let mut tail = Tail { limit: 1000.0, red: Some(Red { average: 1000.0, ..red(500.0, 1.0, true) }), marks: true };
         let fate = tail.step(1000.0, 300.0, 100.0, 100.0, 0.001);
         // The average of 1000 bytes is midway between 500 and 1500: p = 0.5, and 1/3 with `wait`.
         assert!((fate.early - 1.0 / 3.0).abs() < 1e-12, "{}", fate.early);

@@ -67,6 +67,7 @@ fn links_without_a_model() {
     refused(&with("half_duplex = true"), &[], &["x.toml:5:", "half duplex"]);
     let red = with("queue = { kind = \"red\", limit = \"100pkt\" }");
     assert_eq!(refusal(&red, &[]), "");
+    refused(&with("queue = { kind = \"red\", drop_above = 0.1 }"), &[], &["x.toml:5:", "`drop_above` of `r1->r2`"]);
     refused(&red, &[("flows.0.protocol", "vcp")], &["x.toml:5:", "marks `one`'s vcp packets"]);
 }
 

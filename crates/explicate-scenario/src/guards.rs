@@ -2,14 +2,11 @@
 //! their protocol.
 
 use explicate_core::api::AnyProtocol;
-use explicate_core::endpoint::{PARAMS, set_guarded};
+use explicate_core::endpoint::{Guarding, Params, set_guarded};
 use explicate_core::registry;
 
 use crate::model::{FlowGroup, Link, Scenario};
 use crate::routing::Routes;
-
-/// `guard = "auto"` of `core::endpoint::PARAMS`.
-const AUTO: f64 = 0.0;
 
 /// Replaces `auto` by `on` for all flows of a group if it applies to one of them.
 pub(crate) fn decide(scenario: &mut Scenario, phases: &mut [Routes]) {
@@ -31,7 +28,7 @@ pub(crate) fn decide(scenario: &mut Scenario, phases: &mut [Routes]) {
 /// Whether a group has `auto`, and some port of the network has no controller of its protocol.
 fn asks(scenario: &Scenario, group: &FlowGroup) -> bool {
     let protocol = group.resolved.protocol;
-    let auto = group.values.get(PARAMS, "guard") == AUTO;
+    let auto = Params::of(&group.values).guard == Guarding::Auto;
     let Some(controller) = registry::controller(protocol).filter(|_| auto && protocol.explicit()) else { return false };
     let bare = |link: &Link| {
         let port = scenario.port(link);

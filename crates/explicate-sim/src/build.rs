@@ -7,7 +7,7 @@ use explicate_build::paths::{FlowPaths, crossing, flow_paths};
 use explicate_build::ports::port;
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
-use explicate_core::endpoint::{FlowInit, PARAMS};
+use explicate_core::endpoint::{FlowInit, Params};
 use explicate_core::medium::dcf::{Layout, Medium, Over, rate_index};
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;
@@ -213,7 +213,7 @@ fn add_group(
             packet: group.packet,
             interface,
         };
-        debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
+        debug_assert!(Params::of(&group.values).initial_window >= 1.0);
         let most = scenario.processing(group, paths.get(path).0);
         let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
         engine.add_flow(

@@ -31,12 +31,12 @@ pub struct Reno;
 
 choices! {
     /// What a fast retransmit leaves of the window.
-    enum OnDuplicates { Halve = "halve", Restart = "restart" }
+    pub enum OnDuplicates { Halve = "halve", Restart = "restart" }
 }
 
 parameters! {
     /// What a scenario can set.
-    struct Params {
+    pub struct Params {
         /// What a fast retransmit leaves of the window: half, or one segment and slow start to half.
         on_duplicates: OnDuplicates = OnDuplicates::Halve, "RFC 5681 section 3.2; Jacobson 1988";
         /// Most segments that an acknowledgement adds in slow start, however much it covers.

@@ -56,11 +56,12 @@ const EPSILON: f64 = 9.0;
 /// Maximum number of draws for 01 that are carried over.
 const MOST_OWED: f64 = 2.0;
 
-const SENDER: vcp::Params = vcp::Params { xi: EPSILON, t_rho: T_RHO, ..vcp::Params::DEFAULT };
+/// Defaults of the sender's parameters.
+pub const SENDER: vcp::Params = vcp::Params { xi: EPSILON, t_rho: T_RHO, ..vcp::Params::DEFAULT };
 
 parameters! {
     /// Router parameters.
-    struct RouterParams {
+    pub struct RouterParams {
         /// Measurement of the load factor.
         load: load_factor::Params = load_factor::Params { t_rho: T_RHO, ..load_factor::Params::DEFAULT };
         /// Share of the missing load that one interval covers.

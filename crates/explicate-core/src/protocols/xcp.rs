@@ -61,17 +61,17 @@ pub struct Xcp;
 
 choices! {
     /// Effect of a fast retransmit on the window.
-    pub(super) enum OnLoss { Halve = "halve", Keep = "keep", Reset = "reset" }
+    pub enum OnLoss { Halve = "halve", Keep = "keep", Reset = "reset" }
 }
 
 choices! {
     /// Effect of severe congestion, when the retransmission timer expires.
-    pub(super) enum OnTimeout { Reset = "reset", Keep = "keep" }
+    pub enum OnTimeout { Reset = "reset", Keep = "keep" }
 }
 
 parameters! {
     /// Sender parameters of the XCP family.
-    pub(super) struct Params {
+    pub struct Params {
         /// Maximum rate that the sender requests; auto: the rate of its interface.
         desired_rate: Auto<BitsPerSecond> = None, "D03 3.1";
         /// Effect of a fast retransmit on the window: half, none, or reset to one packet.

@@ -51,7 +51,7 @@ pub struct Red;
 
 parameters! {
     /// What a scenario can set.
-    struct Params {
+    pub struct Params {
         /// Average at which drops begin; auto is 5 mean packets.
         min_th: Auto<QueueLength> = None, "Floyd 1997";
         /// Average at which `max_p` is reached; auto is 3 min_th.

@@ -4,7 +4,7 @@
 //! rho = (lambda + kappa_q q) / (gamma_l C t_rho)
 
 use explicate_core::api::Probe;
-use explicate_core::params::{Param, Values};
+use explicate_core::protocols::common::load_factor::Params;
 use explicate_core::rng::Rng;
 
 /// Regions of load, table I.
@@ -36,22 +36,22 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The first interval lasts 0.5..1.5 t_rho, drawn from `rng`: the same length as in the packet simulator.
-    pub(super) fn new(values: &Values, params: &[Param], capacity: f64, rng: &mut Rng) -> Load {
-        let get = |name| values.get(params, name);
+    /// The first interval lasts 0.5..1.5 t_rho, drawn from `rng`, or t_rho, as in the packet simulator.
+    pub(super) fn new(params: Params, capacity: f64, rng: &mut Rng) -> Load {
+        let first = if params.in_step { 1.0 } else { 0.5 + rng.uniform() };
         Load {
             capacity,
-            t_rho: get("t_rho"),
-            kappa_q: get("kappa_q"),
-            gamma_l: get("gamma_l"),
-            queue_weight: get("queue_weight"),
+            t_rho: params.t_rho,
+            kappa_q: params.kappa_q,
+            gamma_l: params.gamma_l,
+            queue_weight: params.queue_weight,
             bytes: 0.0,
             waited: 0.0,
             queue: 0.0,
             rho: 0.0,
             region: Region::Low,
             began: 0.0,
-            measure_at: get("t_rho") * (0.5 + rng.uniform()),
+            measure_at: params.t_rho * first,
         }
     }
 
@@ -79,5 +79,19 @@ impl Load {
         put("load_factor", self.rho);
         put("persistent_queue_bytes", self.queue);
         put("code", self.region as u8 as f64 + 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same draws as the packet simulator's: from half an interval to one and a half, or with `in_step` a whole one.
+    #[test]
+    fn first_intervals_are_drawn_or_equal() {
+        let first = |params: Params, seed| Load::new(params, 1e6, &mut Rng::stream(seed, "load")).measure_at;
+        let drawn: Vec<f64> = (0..20).map(|seed| first(Params::DEFAULT, seed)).collect();
+        assert!(drawn.iter().all(|at| (0.1..0.3).contains(at)) && drawn[0] != drawn[1], "{drawn:?}");
+        assert_eq!(first(Params { in_step: true, ..Params::DEFAULT }, 1), 0.2);
     }
 }

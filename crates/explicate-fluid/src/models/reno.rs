@@ -19,9 +19,9 @@
 //!
 //! Not modelled: timeouts, so the cost of many losses in a small window is too low.
 
-use explicate_core::api::{Probe, Protocol};
+use explicate_core::api::Probe;
 use explicate_core::params::Values;
-use explicate_core::protocols;
+use explicate_core::protocols::reno::{OnDuplicates, Params};
 
 use super::losses::Losses;
 use crate::model::{Acks, Sender, SenderInit, Model};
@@ -40,10 +40,10 @@ impl Model for Reno {
         "mean window of a class: additive increase, half for each loss or mark; no timeouts"
     }
     fn refuses(&self, values: &Values) -> Option<(&'static str, &'static str)> {
-        let get = |name| values.get(protocols::reno::Reno::INFO.params, name);
-        (get("on_duplicates") != 0.0).then_some(("on_duplicates", "only `halve` has a fluid model"))
+        let restarts = Params::of(values).on_duplicates == OnDuplicates::Restart;
+        restarts.then_some(("on_duplicates", "only `halve` has a fluid model"))
     }
-    fn hears_marks(&self) -> bool {
+    fn reacts_to_marks(&self) -> bool {
         true
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {

@@ -12,9 +12,10 @@
 //! A class cuts all its windows at once: its flows receive the same code within a round trip. Not modelled: timeouts,
 //! and windows of few packets, which receive codes only occasionally.
 
-use explicate_core::api::{Probe, Protocol};
-use explicate_core::params::{Param, Values};
-use explicate_core::protocols;
+use explicate_core::api::Probe;
+use explicate_core::params::Values;
+use explicate_core::protocols::common::load_factor;
+use explicate_core::protocols::vcp::{AiScale, OnLoss, Params, T_D};
 
 use super::load::{Load, Region};
 use super::losses::Losses;
@@ -31,18 +32,18 @@ impl Model for Vcp {
         "load factor by intervals, three regions; a class multiplies, adds and cuts as one flow"
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
-        Box::new(VcpSender::new(init, protocols::vcp::Vcp::INFO.params))
+        Box::new(VcpSender::new(init, Params::of(init.values)))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
-        let params = protocols::vcp::Vcp::ROUTER_PARAMS;
-        Some(Box::new(VcpRouter(Load::new(init.values, params, init.capacity, &mut init.rng.clone()))))
+        let params = load_factor::Params::of(init.values);
+        Some(Box::new(VcpRouter(Load::new(params, init.capacity, &mut init.rng.clone()))))
     }
     /// The position of bursts in intervals determines when overload is detected.
     fn steps(&self) -> f64 {
         100.0
     }
     fn longest_step(&self, values: &Values) -> f64 {
-        values.get(protocols::vcp::Vcp::INFO.params, "t_rho") / 20.0
+        Params::of(values).t_rho / 20.0
     }
 }
 
@@ -58,14 +59,7 @@ enum Mode {
 pub(super) struct VcpSender {
     window: f64,
     packet: f64,
-    xi: f64,
-    alpha: f64,
-    beta: f64,
-    t_rho: f64,
-    by_t_d: bool,
-    max_rtt_ratio: f64,
-    keep: bool,
-    pace_below: f64,
+    params: Params,
     xi_s: f64,
     alpha_s: f64,
     /// The scales are updated once per round trip.
@@ -78,19 +72,11 @@ pub(super) struct VcpSender {
 }
 
 impl VcpSender {
-    pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> VcpSender {
-        let get = |name| init.values.get(params, name);
+    pub(super) fn new(init: &SenderInit<'_>, params: Params) -> VcpSender {
         VcpSender {
             window: init.initial_window,
             packet: init.packet,
-            xi: get("xi"),
-            alpha: get("alpha") * get("weight"),
-            beta: get("beta"),
-            t_rho: get("t_rho"),
-            by_t_d: get("ai_scale") == 1.0,
-            max_rtt_ratio: get("max_rtt_ratio"),
-            keep: get("on_loss") == 1.0,
-            pace_below: get("pace_below"),
+            params,
             xi_s: 0.0,
             alpha_s: 0.0,
             scale_at: 0.0,
@@ -103,9 +89,14 @@ impl VcpSender {
 
     /// Equations 6 and 5.
     fn scale(&mut self, now: f64, rtt: f64) {
-        let ratio = rtt / self.t_rho;
-        self.xi_s = libm::pow(1.0 + self.xi, ratio.min(self.max_rtt_ratio)) - 1.0;
-        self.alpha_s = self.alpha * if self.by_t_d { by_t_d(rtt / protocols::vcp::T_D) } else { ratio * ratio };
+        let p = &self.params;
+        let ratio = rtt / p.t_rho;
+        self.xi_s = libm::pow(1.0 + p.xi, ratio.min(p.max_rtt_ratio)) - 1.0;
+        let scale = match p.ai_scale {
+            AiScale::TRho => ratio * ratio,
+            AiScale::TD => by_t_d(rtt / T_D),
+        };
+        self.alpha_s = p.alpha * p.weight * scale;
         self.scale_at = now + rtt;
     }
 }
@@ -138,13 +129,13 @@ impl Sender for VcpSender {
             self.overload += over;
         }
         if self.overload >= 1.0 && self.mode == Mode::None {
-            self.window = (self.beta * self.window).max(1.0);
-            (self.mode, self.until) = (Mode::Freeze, acks.now + self.t_rho);
+            self.window = (self.params.beta * self.window).max(1.0);
+            (self.mode, self.until) = (Mode::Freeze, acks.now + self.params.t_rho);
         }
         let add = high + if self.mode == Mode::Probe { over } else { 0.0 };
         self.window += low * self.xi_s + add * self.alpha_s / self.window;
         let events = self.losses.events(acks.lost, acks.dt, acks.rtt);
-        if !self.keep {
+        if self.params.on_loss == OnLoss::Halve {
             self.window = (self.window * (1.0 - 0.5 * events)).max(1.0);
         }
     }
@@ -155,7 +146,7 @@ impl Sender for VcpSender {
         [packets * self.packet, 0.0]
     }
     fn paces(&self, rtt: f64) -> bool {
-        self.window > 1.0 && self.window <= self.pace_below && 2.0 * rtt > self.t_rho * self.window
+        self.window > 1.0 && self.window <= self.params.pace_below && 2.0 * rtt > self.params.t_rho * self.window
     }
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window);

@@ -6,9 +6,9 @@
 //! Of several routers at low load the least share counts. With drawn codes (`spread = false`, the default) packets
 //! lose a part of it where several shares are similar: this is not modelled.
 
-use explicate_core::api::{Probe, Protocol};
+use explicate_core::api::Probe;
 use explicate_core::params::Values;
-use explicate_core::protocols;
+use explicate_core::protocols::vcp_bise::{RouterParams, SENDER};
 
 use super::load::{Load, Region};
 use super::vcp::{VcpSender, raise};
@@ -25,33 +25,25 @@ impl Model for VcpBise {
         "VCP's model, and at low load a share of the fluid with the code to multiply"
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
-        Box::new(VcpSender::new(init, protocols::vcp_bise::VcpBise::INFO.params))
+        Box::new(VcpSender::new(init, SENDER.with(init.values)))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
-        let params = protocols::vcp_bise::VcpBise::ROUTER_PARAMS;
-        let get = |name| init.values.get(params, name);
-        Some(Box::new(BiseRouter {
-            load: Load::new(init.values, params, init.capacity, &mut init.rng.clone()),
-            k: get("k"),
-            rho_inf: get("rho_inf"),
-            eps_r: get("eps_r"),
-            share: 1.0,
-        }))
+        let params = RouterParams::of(init.values);
+        let load = Load::new(params.load, init.capacity, &mut init.rng.clone());
+        Some(Box::new(BiseRouter { load, params, share: 1.0 }))
     }
     /// The position of bursts in intervals determines when overload is detected.
     fn steps(&self) -> f64 {
         100.0
     }
     fn longest_step(&self, values: &Values) -> f64 {
-        values.get(protocols::vcp_bise::VcpBise::INFO.params, "t_rho") / 20.0
+        SENDER.with(values).t_rho / 20.0
     }
 }
 
 struct BiseRouter {
     load: Load,
-    k: f64,
-    rho_inf: f64,
-    eps_r: f64,
+    params: RouterParams,
     share: f64,
 }
 
@@ -59,8 +51,8 @@ impl Router for BiseRouter {
     fn on_arrival(&mut self, _parcel: &Parcel, _packet: f64, _rtt: f64) {}
     fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64) {
         if self.load.step(now, dt, arrived, queue) {
-            let rho = self.load.rho;
-            let ratio = if rho > 0.0 { self.k * (self.rho_inf - rho) / (self.eps_r * rho) } else { 1.0 };
+            let (rho, p) = (self.load.rho, &self.params);
+            let ratio = if rho > 0.0 { p.k * (p.rho_inf - rho) / (p.eps_r * rho) } else { 1.0 };
             self.share = ratio.clamp(0.0, 1.0);
         }
     }

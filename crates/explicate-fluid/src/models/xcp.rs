@@ -19,9 +19,10 @@
 //!
 //! Not modelled: aging of unused windows, rounding of feedback, timeouts.
 
-use explicate_core::api::{Probe, Protocol};
+use explicate_core::api::Probe;
 use explicate_core::params::Values;
-use explicate_core::protocols;
+use explicate_core::protocols::common::xcp_router::{self, IdleRtt, Pools};
+use explicate_core::protocols::xcp::{OnLoss, Params};
 
 use super::losses::Losses;
 use crate::model::{Acks, Sender, SenderInit, Model, Parcel, Router, RouterInit};
@@ -37,14 +38,17 @@ impl Model for Xcp {
         "router by intervals with its pools, window by feedback; a loss halves once a round trip"
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
-        let get = |name| init.values.get(protocols::xcp::Xcp::INFO.params, name);
-        let asked = get("desired_rate");
+        let params = Params::of(init.values);
         Box::new(XcpSender {
             window: init.initial_window,
             packet: init.packet,
-            desired: if asked.is_nan() { init.interface } else { asked / 8.0 },
+            desired: params.desired_rate.map_or(init.interface, |rate| rate / 8.0),
             rtt: init.rtt,
-            keeps: [0.5, 1.0, 0.0][get("on_loss") as usize],
+            keeps: match params.on_loss {
+                OnLoss::Halve => 0.5,
+                OnLoss::Keep => 1.0,
+                OnLoss::Reset => 0.0,
+            },
             losses: Losses::default(),
         })
     }
@@ -52,7 +56,7 @@ impl Model for Xcp {
         Some(Box::new(XcpRouter::new(init)))
     }
     fn longest_step(&self, values: &Values) -> f64 {
-        values.get(protocols::xcp::Xcp::ROUTER_PARAMS, "min_interval") / 2.0
+        xcp_router::Params::of(values).min_interval / 2.0
     }
 }
 
@@ -88,16 +92,7 @@ impl Sender for XcpSender {
 
 struct XcpRouter {
     capacity: f64,
-    alpha: f64,
-    beta: f64,
-    gamma: f64,
-    min_interval: f64,
-    max_interval: f64,
-    allowed_queue: f64,
-    target_queue: f64,
-    queue_weight: f64,
-    /// The rule of the pools is the paper's, not the draft's.
-    paper: bool,
+    params: xcp_router::Params,
     input_bytes: f64,
     sum_x: f64,
     sum_xrtt: f64,
@@ -116,21 +111,13 @@ struct XcpRouter {
 
 impl XcpRouter {
     fn new(init: &RouterInit<'_>) -> XcpRouter {
-        let get = |name| init.values.get(protocols::xcp::Xcp::ROUTER_PARAMS, name);
+        let params = xcp_router::Params::of(init.values);
         let mut rng = init.rng.clone();
-        let first = get("initial_interval");
+        let first = params.initial_interval;
         let mut jittered = || first * (0.8 + 0.4 * rng.uniform());
         XcpRouter {
             capacity: init.capacity,
-            alpha: get("alpha"),
-            beta: get("beta"),
-            gamma: get("gamma"),
-            min_interval: get("min_interval"),
-            max_interval: get("max_interval"),
-            allowed_queue: get("allowed_queue"),
-            target_queue: get("target_queue"),
-            queue_weight: get("queue_weight"),
-            paper: get("pools") == 1.0,
+            params,
             input_bytes: 0.0,
             sum_x: 0.0,
             sum_xrtt: 0.0,
@@ -151,32 +138,35 @@ impl XcpRouter {
     fn sample_queue(&mut self, now: f64, queue: f64) {
         self.queue = self.min_queue.min(queue);
         self.min_queue = queue;
-        self.mean_queue += self.queue_weight * (self.queue - self.mean_queue);
-        self.queue_at = now + ((self.avg_rtt - queue / self.capacity) / 2.0).max(self.allowed_queue);
+        self.mean_queue += self.params.queue_weight * (self.queue - self.mean_queue);
+        self.queue_at = now + ((self.avg_rtt - queue / self.capacity) / 2.0).max(self.params.allowed_queue);
     }
 
     fn control(&mut self, now: f64) {
+        let p = &self.params;
         if self.sum_x > 0.0 {
             self.avg_rtt = self.sum_xrtt / self.sum_x;
+        } else if p.idle_rtt == IdleRtt::Initial {
+            self.avg_rtt = p.initial_interval;
         }
         let y = self.input_bytes / (now - self.began);
-        let queue = self.mean_queue - self.target_queue;
-        let f = self.alpha * (self.capacity - y) - self.beta * queue / self.avg_rtt.max(1e-6);
-        let shuffle = (self.gamma * y - f.abs()).max(0.0);
+        let queue = self.mean_queue - p.target_queue;
+        let f = p.alpha * (self.capacity - y) - p.beta * queue / self.avg_rtt.max(1e-6);
+        let shuffle = (p.gamma * y - f.abs()).max(0.0);
         self.res_pos = shuffle + f.max(0.0);
         self.res_neg = shuffle + (-f).max(0.0);
         self.cp = if self.sum_x > 0.0 { self.res_pos / self.sum_x } else { 0.0 };
         self.cn = if self.input_bytes > 0.0 { self.res_neg / self.input_bytes } else { 0.0 };
         (self.input_bytes, self.sum_x, self.sum_xrtt) = (0.0, 0.0, 0.0);
         self.began = now;
-        self.control_at = now + self.avg_rtt.max(self.min_interval);
+        self.control_at = now + self.avg_rtt.max(p.min_interval);
     }
 }
 
 impl Router for XcpRouter {
     fn on_arrival(&mut self, parcel: &Parcel, _packet: f64, rtt: f64) {
         self.sum_x += parcel.tags[1];
-        self.sum_xrtt += parcel.tags[1] * rtt.min(self.max_interval);
+        self.sum_xrtt += parcel.tags[1] * rtt.min(self.params.max_interval);
     }
 
     fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64) {
@@ -199,7 +189,7 @@ impl Router for XcpRouter {
         let offer = pos - neg;
         if delta > offer {
             parcel.tags[0] = offer;
-        } else if self.paper {
+        } else if self.params.pools == Pools::Paper {
             pos = delta.max(0.0);
             neg = if delta > 0.0 { offer - delta } else { offer.max(0.0) - delta };
         } else {

@@ -4,4 +4,4 @@ pub(super) mod delivery;
 pub mod load_factor;
 pub mod rate_header;
 pub(super) mod window;
-pub(super) mod xcp_router;
+pub mod xcp_router;

@@ -1,6 +1,6 @@
 //! The router of XCP (D03 section 3.4). Its parts are shared with the relatives of XCP.
 //!
-//! [`XcpRouter`] receives every packet's length, inter-packet time X and RTT, has the two timers and the two pools, and
+//! `XcpRouter` receives every packet's length, inter-packet time X and RTT, has the two timers and the two pools, and
 //! writes the feedback into departing packets. The header is the draft's, or the paper's (`xcp_window.rs`).
 //!
 //! Two rules for the share drawn from the pools by a packet that requests less than this router offers (offer: pos - neg):
@@ -30,17 +30,17 @@ use crate::wire::{Format, Packet};
 
 choices! {
     /// Mean RTT after a control interval without data.
-    pub(crate) enum IdleRtt { Last = "last", Initial = "initial" }
+    pub enum IdleRtt { Last = "last", Initial = "initial" }
 }
 
 choices! {
     /// Share drawn from the pools by a packet that requests less than offered.
-    pub(crate) enum Pools { Draft = "draft", Paper = "paper" }
+    pub enum Pools { Draft = "draft", Paper = "paper" }
 }
 
 parameters! {
     /// Router parameters of the XCP family.
-    pub(crate) struct Params {
+    pub struct Params {
         /// Share of the spare bandwidth handed out per interval.
         alpha: Number = 0.4, "XCP02 3.5";
         /// Share of the persistent queue drained per interval.
