@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use explicate_core::params::Unit;
-use explicate_core::registry::{entries, resolve};
+use explicate_core::endpoint;
+use explicate_core::params::{Param, Unit};
+use explicate_core::presets::PRESETS;
+use explicate_core::recovery;
+use explicate_core::registry::{controller, entries, resolve};
 
 /// All that the papers name, by kind of registry entry: senders and their TCP rivals, recoveries, queues, routers.
 const NAMED: &[(&str, &[&str])] = &[
@@ -83,6 +86,28 @@ fn all_that_the_papers_name_is_registered() {
             let choice = matches!(param.unit, Unit::Choice(words) if words.len() > 1);
             assert!(choice || param.min < param.max || param.default.is_nan(), "{name}.{key} cannot be changed");
         }
+    }
+}
+
+/// Presets name parameters as scenarios do. Each is declared by the preset's parts, and its value is possible.
+#[test]
+fn presets_set_declared_parameters() {
+    for preset in PRESETS {
+        let resolved = resolve(preset.name).unwrap_or_else(|why| panic!("{why}"));
+        let of_flow = [resolved.protocol.params(), resolved.recovery.params(), recovery::COMMON, endpoint::PARAMS];
+        let of_router = controller(resolved.protocol).map_or(&[][..], |protocol| protocol.router_params());
+        let declared = |lists: &[&[Param]], (name, value): (&str, f64)| {
+            let param = lists.iter().copied().flatten().find(|param| param.name == name);
+            let param = param.unwrap_or_else(|| panic!("{}: no parameter `{name}`", preset.name));
+            let possible = match param.unit {
+                Unit::Choice(words) => value.fract() == 0.0 && (value as usize) < words.len(),
+                Unit::Flag => value == 0.0 || value == 1.0,
+                _ => (param.min..=param.max).contains(&value),
+            };
+            assert!(possible, "{}: {name} = {value}", preset.name);
+        };
+        preset.params.iter().for_each(|&set| declared(&of_flow, set));
+        preset.router.iter().for_each(|&set| declared(&[of_router], set));
     }
 }
 
