@@ -1,6 +1,6 @@
 //! Finds protocols, recoveries, queue disciplines, channels, media and presets by name.
 //!
-//! A name of a flow's `protocol` resolves as a preset, then as a protocol; `law/recovery` names both. With the feature `std`,
+//! A name of a flow's `protocol` resolves as a preset, then as a protocol; `protocol/recovery` names both. With the feature `std`,
 //! `register` adds protocols of other crates at run time.
 
 use alloc::format;
@@ -95,12 +95,12 @@ pub fn resolve(name: &str) -> Result<Resolved, String> {
             fallback: p.fallback,
         });
     }
-    let (law, repair) = name.split_once('/').unwrap_or((name, crate::presets::DEFAULT_RECOVERY));
-    let Some(protocol) = protocol(law) else {
-        return Err(unknown("protocol", law, PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()))));
+    let (first, second) = name.split_once('/').unwrap_or((name, crate::presets::DEFAULT_RECOVERY));
+    let Some(protocol) = protocol(first) else {
+        return Err(unknown("protocol", first, PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()))));
     };
-    let Some(recovery) = recovery(repair) else {
-        return Err(unknown("recovery", repair, RECOVERIES.iter().map(|r| r.name())));
+    let Some(recovery) = recovery(second) else {
+        return Err(unknown("recovery", second, RECOVERIES.iter().map(|r| r.name())));
     };
     Ok(Resolved { protocol, recovery, params: &[], router: &[], fallback: crate::presets::DEFAULT_FALLBACK })
 }
@@ -156,9 +156,9 @@ pub fn entries() -> Vec<Entry> {
     }
     for p in PRESETS {
         // Keys of a flow with this preset: the parameters of the protocol, of the recovery, and of every flow.
-        let law = protocol(p.protocol).map_or(&[][..], |law| law.params());
-        let repair = recovery(p.recovery).map_or(&[][..], |repair| repair.params());
-        let params: Vec<Param> = law.iter().chain(COMMON).chain(repair).chain(FLOW).copied().collect();
+        let of_protocol = protocol(p.protocol).map_or(&[][..], |protocol| protocol.params());
+        let of_recovery = recovery(p.recovery).map_or(&[][..], |recovery| recovery.params());
+        let params: Vec<Param> = of_protocol.iter().chain(COMMON).chain(of_recovery).chain(FLOW).copied().collect();
         let summary = format!("{} ({}/{})", p.summary, p.protocol, p.recovery);
         put("preset", p.name, &summary, p.source, &params);
     }

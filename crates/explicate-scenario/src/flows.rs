@@ -120,9 +120,9 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Pro
 impl Group {
     /// All parameters of the group's flows, in order; of two with one name the first counts.
     pub(crate) fn declared(resolved: &Resolved) -> Vec<&'static Param> {
-        let law = resolved.protocol.params().iter().chain(resolved.recovery.params());
+        let of_parts = resolved.protocol.params().iter().chain(resolved.recovery.params());
         let mut all: Vec<&'static Param> = Vec::new();
-        for param in law.chain(recovery::COMMON).chain(endpoint::PARAMS) {
+        for param in of_parts.chain(recovery::COMMON).chain(endpoint::PARAMS) {
             if !all.iter().any(|p| p.name == param.name) {
                 all.push(param);
             }
@@ -143,13 +143,14 @@ fn resolve(ctx: &Context<'_>, name: &str, place: Place) -> Option<Resolved> {
     match registry::resolve(name) {
         Ok(resolved) => Some(resolved),
         Err(message) => {
-            let laws = PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()));
+            let known = PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()));
             let hint = match name.split_once('/') {
-                None => near(name, &laws.collect::<Vec<_>>()).filter(|n| *n != name).map(str::to_string),
-                Some((law, repair)) => {
-                    let repairs: Vec<&str> = registry::RECOVERIES.iter().map(|r| r.name()).collect();
-                    let law = near(law, &protocols().map(|p| p.name()).collect::<Vec<_>>());
-                    law.zip(near(repair, &repairs)).map(|(law, repair)| format!("{law}/{repair}"))
+                None => near(name, &known.collect::<Vec<_>>()).filter(|n| *n != name).map(str::to_string),
+                Some((protocol, recovery)) => {
+                    let recoveries: Vec<&str> = registry::RECOVERIES.iter().map(|r| r.name()).collect();
+                    let protocol = near(protocol, &protocols().map(|p| p.name()).collect::<Vec<_>>());
+                    let both = protocol.zip(near(recovery, &recoveries));
+                    both.map(|(protocol, recovery)| format!("{protocol}/{recovery}"))
                 }
             };
             let hint = hint.map_or(String::new(), |n| format!("; did you mean `{n}`?"));

@@ -136,8 +136,8 @@ impl PortStats {
     }
     /// Whether a departure can be added to the sums ahead of its time, because no observation occurs before it.
     #[inline(always)]
-    pub(super) fn is_unwatched(&self, departs: Time, unseen: Time) -> bool {
-        departs <= unseen && departs.0 <= self.bin_ends
+    pub(super) fn is_unwatched(&self, departs: Time, unobserved_until: Time) -> bool {
+        departs <= unobserved_until && departs.0 <= self.bin_ends
     }
     /// A packet's last bit left at `at`.
     #[inline]
