@@ -1,9 +1,9 @@
-//! A protocol in a crate of its own: what it takes to register it, for Rust and for Python.
+//! A protocol in a crate of its own, registered for Rust and for Python.
 //!
-//! `cargo run` simulates `scenario.toml`. For Python, `cargo build --lib --features python` makes a module that has the engine
-//! with this protocol in it; CONTRIBUTING.md says how Explicate is given it.
+//! `cargo run -- scenario.toml` simulates a scenario. `cargo build --lib --features python` builds a Python module that
+//! contains the engine with this protocol; docs/own-protocol.md explains how to use it.
 
-// The file of the protocol takes what Explicate's core has, which is `no_std`, from here too.
+// `aimd.rs` imports `alloc`, as the files of the core do, which is `no_std`. It compiles in both places.
 extern crate alloc;
 
 mod aimd;
@@ -11,12 +11,12 @@ mod aimd;
 pub use aimd::Aimd;
 use explicate_core::registry::{self, RegisterError};
 
-/// Makes the protocol known by its name in this process.
+/// Registers the protocol in this process.
 pub fn register() -> Result<(), RegisterError> {
     registry::register(&Aimd)
 }
 
-/// The engine as a Python module.
+/// The engine as a Python module. Its name is that of the library.
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 fn own_protocol(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
