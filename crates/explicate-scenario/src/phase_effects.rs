@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use explicate_core::channel::ChannelInit;
+use explicate_core::qdisc::common::Limit;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
@@ -104,7 +105,7 @@ fn controls(port: &Link, group: &FlowGroup) -> bool {
 
 /// Whether it drops packets only when it is full.
 fn drops_tail(queue: &Queue) -> bool {
-    queue.kind.name() == DEFAULT_QUEUE && queue.values.get(queue.kind.params(), "limit").is_finite()
+    queue.kind.name() == DEFAULT_QUEUE && Limit::of(&queue.values).limit.is_finite()
 }
 
 /// Whether a channel has random effects.

@@ -1,8 +1,9 @@
-//! What the engine costs on any scenario: `engine_cost FILE [FROM..]SECONDS [KEY=VALUE ...]`, without samples. Prints a line of
-//! JSON. Made to be counted by callgrind: with `--toggle-collect='*counted_span*'` it counts what lies between FROM and SECONDS of
-//! simulated time, and neither set-up nor start; `hops` and `cpu_s` are of that span too. The run goes on to `duration` if that is
-//! given: what is done ahead of time ends before that, for then somebody looks. With a million flows it tells the memory and
-//! the time to set them up; `bytes_started` is at FROM.
+//! Runs any scenario without samples, and prints its cost as a line of JSON: `engine_cost FILE [FROM..]SECONDS [KEY=VALUE ...]`.
+//!
+//! It is made for callgrind: with `--toggle-collect='*counted_span*'` the count covers FROM to SECONDS of simulated time,
+//! without set-up and start; `hops` and `cpu_s` cover the same span. If `duration` is given, the run continues to that time, so
+//! that the count includes no work that precedes an observation at its end. `setup_s` and the fields `bytes_*` are time
+//! and memory of set-up, for runs with a million flows; `bytes_started` is at FROM.
 
 use std::error::Error;
 use std::path::Path;
@@ -54,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let told = format!(
         r#"{{"hops": {hops}, "events": {events}, "flows": {flows}, "links": {links}, "setup_s": {setup:.3}, "cpu_s": {cpu:.3}, "bytes_built": {built}, "bytes_started": {started_bytes}, "bytes_after": {after}}}"#
     );
-    #[expect(clippy::print_stdout, reason = "a program that tells figures")]
+    #[expect(clippy::print_stdout, reason = "a program that prints figures")]
     {
         println!("{told}");
     }
