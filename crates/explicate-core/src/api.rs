@@ -226,8 +226,8 @@ pub trait Router: Send {
     const ORDER_INDEPENDENT: bool = false;
     /// A packet arrived; the queue may still drop it.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// Whether it writes feedback into this packet; narrower than [`Protocol::matches`], and already known on
-    /// arrival.
+    /// Whether it writes feedback into this packet, known from its arrival on. Ports mark such packets as answered
+    /// ([`crate::guard`]).
     fn writes_into(&self, _packet: &Packet) -> bool {
         false
     }

@@ -109,26 +109,26 @@ pub const PRESETS: &[Preset] = &[
             "vcp",
             "newreno",
             "paper K section IV-B",
-            "VCP whose window a fast retransmit leaves alone",
+            "VCP whose window does not change on a fast retransmit",
         )
     },
     Preset {
         params: &[KEEP],
-        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper K section IV", "VCP with both, BISE and WLTE")
+        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper K section IV", "VCP with BISE and WLTE")
     },
     of_paper_003(
         "XCP_dumb",
         "xcp",
         "reno",
         &[("follow_duplicates", 0.0)],
-        "XCP with TCP Reno's reaction to losses, ignoring the feedback of duplicates as ns-2's",
+        "XCP with TCP Reno's reaction to losses; ignores the feedback of duplicates, as ns-2 does",
     ),
     of_paper_003(
         "XCP",
         "xcp",
         "loss_resilient",
         &[KEEP, NO_PA, NO_LR[0], NO_LR[1]],
-        "Paper D's XCP, without SACK: losses leave the window alone, partial deflation",
+        "Paper D's XCP, without SACK: losses do not change the window, partial deflation",
     ),
     of_paper_003(
         "XCP_PA",
@@ -168,7 +168,7 @@ pub const PRESETS: &[Preset] = &[
         "xtcp",
         "loss_resilient",
         &[NO_PA],
-        "Loss-resilient XTCP: flags alone move the window, a retransmission timer repairs",
+        "Loss-resilient XTCP: losses do not reduce the window; a retransmission timer",
     ),
     of_paper_003(
         "LR-XTCP_PA",

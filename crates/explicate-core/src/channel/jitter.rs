@@ -1,7 +1,7 @@
 //! Jitter: every packet is delayed by a random time.
 //!
 //! The mean is added to the link's delay. Packets may overtake each other, as in netem; or they wait for earlier
-//! ones, as behind an unseen queue.
+//! ones, as in a queue elsewhere.
 //!
 //! Deviations:
 //! 1. netem has a delay and a deviation around it, which may be negative; here the added time is never below zero:

@@ -14,7 +14,7 @@ use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 use crate::params::{Flag, Info, Seconds, parameters};
 use crate::units::{Rate, Time};
 
-/// A line that works and rests by turns.
+/// A line that alternates between service and outages.
 pub struct Outages;
 
 const SECTION: &str = "paper Y section II-A (blocked and non-blocked channels)";

@@ -29,7 +29,7 @@ pub struct DelayTrend;
 impl EstimatorKind for DelayTrend {
     const INFO: Info = Info {
         name: "delay_trend",
-        summary: "Streams of probes whose delays grow if they are faster than what the path has left",
+        summary: "Streams of probes, whose delays grow if their rate exceeds the available bandwidth",
         source: "Jain, Dovrolis, PAM 2002",
         params: Probing::PARAMS,
     };

@@ -54,7 +54,7 @@ parameters! {
 impl EstimatorKind for Oracle {
     const INFO: Info = Info {
         name: "oracle",
-        summary: "The truth about the path, with an error if wanted",
+        summary: "The true available bandwidth of the path, with an optional error",
         source: "paper I section IV",
         params: Params::PARAMS,
     };

@@ -28,7 +28,7 @@ pub struct PacketTrain;
 impl EstimatorKind for PacketTrain {
     const INFO: Info = Info {
         name: "packet_train",
-        summary: "Trains of probes that come out slower than they went in if they are faster than what the path has left",
+        summary: "Trains of probes, which arrive at a lower rate than they were sent if that exceeds the available bandwidth",
         source: "Hu, Steenkiste, IEEE JSAC 2003",
         params: Probing::PARAMS,
     };

@@ -31,7 +31,7 @@ pub struct Spruce;
 impl EstimatorKind for Spruce {
     const INFO: Info = Info {
         name: "spruce",
-        summary: "Pairs of probes whose gap is widened by what comes between them on the tight link",
+        summary: "Pairs of probes, whose gap is widened by the traffic that enters the tight link between them",
         source: "Strauss, Katabi, Kaashoek, IMC 2003",
         params: Probing::PARAMS,
     };

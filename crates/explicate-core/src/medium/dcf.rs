@@ -202,7 +202,7 @@ parameters! {
 impl MediumKind for Dcf {
     const INFO: Info = Info {
         name: "dcf",
-        summary: "802.11a: stations share the air by carrier sense, back-off and acknowledgements",
+        summary: "802.11a: stations share a channel by carrier sense, back-off and acknowledgements",
         source: "IEEE 802.11-2012 clauses 9 and 18",
         params: Params::PARAMS,
     };

@@ -24,7 +24,7 @@
 //! 1. The first phase of the cycle is drawn from a generator that is seeded with the time, so runs are repeatable.
 //! 2. The three quanta of aggregation on top of the product (section 4.2.3.2) are three segments: packets are sent singly here.
 //! 3. After a timeout the window starts from one segment and grows by the segments that arrive; it is not restored
-//!    when the repair ends. So it is with recoveries that go back at once instead of repairing.
+//!    when the repair ends. The same holds for recoveries that go back to the first gap instead of repairing it.
 //! 4. BBR relies on a recovery that detects the loss of a retransmission (RACK); RFC 6675 waits for the timer. This
 //!    matters where several flows overload a short buffer, since losses do not slow BBR down: timeouts, and many
 //!    retransmissions.
@@ -114,7 +114,7 @@ struct BbrSender {
     round_end: u64,
     rtprop: Time,
     rtprop_at: Time,
-    // Is the pipe full?
+    // Detection of a full pipe.
     full_bandwidth: f64,
     full_rounds: u32,
     filled: bool,
@@ -129,7 +129,7 @@ struct BbrSender {
     // Repair.
     prior: f64,
     repair: Repair,
-    /// The first round of a repair: send what leaves.
+    /// The first round of a repair: one segment is sent for each that leaves.
     conserving: bool,
 }
 

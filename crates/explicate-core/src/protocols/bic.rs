@@ -51,7 +51,7 @@ parameters! {
 impl Protocol for Bic {
     const INFO: Info = Info {
         name: "bic",
-        summary: "BIC: binary search for the window between the last loss and what it left",
+        summary: "BIC: binary search for the window, between its values before and after the last reduction",
         source: "Xu, Harfoush, Rhee, INFOCOM 2004",
         params: Params::PARAMS,
     };

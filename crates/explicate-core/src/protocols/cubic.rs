@@ -49,7 +49,7 @@ parameters! {
 impl Protocol for Cubic {
     const INFO: Info = Info {
         name: "cubic",
-        summary: "CUBIC: window growth by the time since the last loss, for fast long paths",
+        summary: "CUBIC: the window grows with the time since the last loss, for fast long paths",
         source: "RFC 9438",
         params: Params::PARAMS,
     };

@@ -43,7 +43,7 @@ parameters! {
 impl Protocol for Fast {
     const INFO: Info = Info {
         name: "fast",
-        summary: "FAST TCP: alpha packets of each flow in the queue, approached in proportion to the distance",
+        summary: "FAST TCP: the window approaches alpha packets of each flow in the queue",
         source: "Wei, Jin, Low, Hegde, IEEE/ACM ToN 2006",
         params: Params::PARAMS,
     };

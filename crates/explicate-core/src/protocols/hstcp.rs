@@ -50,7 +50,7 @@ parameters! {
 impl Protocol for Hstcp {
     const INFO: Info = Info {
         name: "hstcp",
-        summary: "HighSpeed TCP: large windows grow faster and give up less",
+        summary: "HighSpeed TCP: large windows grow faster and are reduced less",
         source: "RFC 3649",
         params: Params::PARAMS,
     };

@@ -48,7 +48,7 @@ parameters! {
 impl Protocol for Hybla {
     const INFO: Info = Info {
         name: "hybla",
-        summary: "TCP Hybla: growth in time as if the round trip were 25 ms, for satellite paths",
+        summary: "TCP Hybla: the window grows as if the round-trip time were 25 ms, for satellite paths",
         source: "Caini, Firrincieli, Int. J. Satellite Communications and Networking 2004",
         params: Params::PARAMS,
     };

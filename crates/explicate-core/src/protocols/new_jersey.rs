@@ -59,7 +59,7 @@ parameters! {
 impl Protocol for NewJersey {
     const INFO: Info = Info {
         name: "new_jersey",
-        summary: "TCP New Jersey: routers warn of congestion, the sender measures its bandwidth, other losses leave the window alone",
+        summary: "TCP New Jersey: routers warn of congestion; a loss without a warning does not reduce the window",
         source: "Xu, Tian, Ansari, IEEE JSAC 2004 and Computer Networks 2005",
         params: &[],
     };

@@ -47,7 +47,7 @@ const SENDER: xcp::Params = xcp::Params { on_loss: OnLoss::Keep, ..xcp::Params::
 impl Protocol for PXcp {
     const INFO: Info = Info {
         name: "p_xcp",
-        summary: "P-XCP: XCP that keeps its rate on losses and gives free flows what limited ones refuse",
+        summary: "P-XCP: XCP that keeps its rate on losses and gives other flows the feedback that limited flows do not use",
         source: "Zhou, Yeung, Li, GLOBECOM 2004",
         params: &SENDER.params(),
     };
@@ -149,7 +149,7 @@ mod tests {
 
     /// y = 40 1000 / 0.1 = 4e5, F = 0.4 (1.25e6 - 4e5) = 3.4e5 > 0.1 y, sum of X = 0.4 s: XCP's packets get 8.5e5 0.01 =
     /// 8500, a flow a quarter of F. With one, two, three limited flows the factor is 4/3, 4/2, 4/1: the free ones together
-    /// get F. If all are limited, the next to come gets as much as a single free one.
+    /// get F. If all are limited, the next one gets as much as a single free one.
     #[test]
     fn free_flows_get_the_share_of_the_limited() {
         let near = |limited, expected: i32| (granted(&PXcp, limited) - expected).abs() <= 1;

@@ -107,7 +107,7 @@ parameters! {
 impl Protocol for Vcp {
     const INFO: Info = Info {
         name: "vcp",
-        summary: "VCP: two bits of load, for which senders multiply, add or cut",
+        summary: "VCP: routers send two bits of load; senders increase multiplicatively, increase additively, or decrease",
         source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper K",
         params: Params::PARAMS,
     };

@@ -238,7 +238,7 @@ mod tests {
         assert_eq!((r.mix(0.03), r.mix(0.0), r.mix(1.2)), (1.0, 1.0, 0.0));
     }
 
-    /// An interval of 1.25 s at 40 % load: 0.4 * 0.98 * 1.25e6 * 1.25 bytes came.
+    /// An interval of 1.25 s at 40 % load: 0.4 * 0.98 * 1.25e6 * 1.25 bytes arrived.
     #[test]
     fn it_measures_as_vcp_does() {
         let mut r = router(false);
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Half and a tenth are a tenth, whichever router comes first.
+    /// Shares of a half and of a tenth give a tenth, in either order of the routers.
     #[test]
     fn of_several_routers_the_least_share_counts() {
         for spread in [false, true] {
@@ -299,8 +299,8 @@ mod tests {
         }
     }
 
-    /// What waits at equal shares is at each of 0, 1, 2 alike often, so that a third is lost at the second router, and less at
-    /// the third, where less comes. The rest is three standard deviations of what is left.
+    /// With equal shares, 0, 1 or 2 draws are carried over with equal probability, so the second router loses a third of
+    /// its draws. The third router loses less, because fewer reach it. The tolerance is three standard deviations.
     #[test]
     fn of_equal_shares_two_thirds_are_left_by_each_router() {
         for share in [0.02, 0.1, 0.4] {

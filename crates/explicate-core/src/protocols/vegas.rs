@@ -49,7 +49,7 @@ parameters! {
 impl Protocol for Vegas {
     const INFO: Info = Info {
         name: "vegas",
-        summary: "TCP Vegas: a few packets of each flow in the queue, by comparing round trips",
+        summary: "TCP Vegas: keeps a few packets of each flow in the queue, by comparing round-trip times",
         source: "Brakmo, Peterson, IEEE JSAC 1995",
         params: Params::PARAMS,
     };

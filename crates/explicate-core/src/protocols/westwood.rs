@@ -45,7 +45,7 @@ parameters! {
 impl Protocol for Westwood {
     const INFO: Info = Info {
         name: "westwood",
-        summary: "TCP Westwood+: a loss leaves the measured bandwidth times the least round trip",
+        summary: "TCP Westwood+: a loss reduces the window to the measured bandwidth times the least round-trip time",
         source: "Mascolo et al., MobiCom 2001; Grieco, Mascolo, ACM CCR 2004",
         params: Params::PARAMS,
     };

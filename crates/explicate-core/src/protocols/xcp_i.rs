@@ -140,7 +140,7 @@ parameters! {
 impl Protocol for XcpI {
     const INFO: Info = Info {
         name: "xcp_i",
-        summary: "XCP-i: XCP across clouds of plain routers, which are found by their TTL and measured",
+        summary: "XCP-i: XCP across clouds of plain routers, which are detected by the TTL and measured",
         source: "Lopez-Pacheco, Pham, Lefevre, GLOBECOM 2006",
         params: xcp::Params::PARAMS,
     };

@@ -1,4 +1,4 @@
-//! XCP-r: the receiver computes the window, so that lost acknowledgements lose nothing.
+//! XCP-r: the receiver computes the window, so that lost acknowledgements lose no feedback.
 //!
 //! Source: Lopez Pacheco, Pham, "Robust Transport Protocol for Dynamic High-Speed Networks: enhancing the XCP
 //! approach", IEEE MICC-ICON 2005, which was not available: this implementation follows the one known sentence about
@@ -37,7 +37,7 @@ pub struct XcpR;
 impl Protocol for XcpR {
     const INFO: Info = Info {
         name: "xcp_r",
-        summary: "XCP-r: the receiver computes the window, so that lost acknowledgements lose nothing",
+        summary: "XCP-r: the receiver computes the window, so that lost acknowledgements lose no feedback",
         source: "Lopez Pacheco, Pham, MICC-ICON 2005",
         params: xcp::Params::PARAMS,
     };

@@ -75,7 +75,7 @@ parameters! {
 impl Protocol for Xtcp {
     const INFO: Info = Info {
         name: "xtcp",
-        summary: "XTCP: TCP's window, halved by flags that routers set for what they drop",
+        summary: "XTCP: TCP's window, halved by flags that routers set for packets that they drop",
         source: "De Vleeschouwer, Frossard (paper D)",
         params: Params::PARAMS,
     };

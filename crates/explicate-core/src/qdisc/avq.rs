@@ -51,7 +51,7 @@ parameters! {
 impl QdiscKind for Avq {
     const INFO: Info = Info {
         name: "avq",
-        summary: "Adaptive virtual queue: marks or drops as a slower line would, for a given utilisation",
+        summary: "Adaptive virtual queue: marks or drops what would overflow the queue of a slower line, for a given utilisation",
         source: "Kunniyur and Srikant, SIGCOMM 2001",
         params: Params::PARAMS,
     };

@@ -60,7 +60,7 @@ parameters! {
 impl QdiscKind for CoDel {
     const INFO: Info = Info {
         name: "codel",
-        summary: "Controlled delay: drops or marks at the head while the delay stands above a target",
+        summary: "Controlled delay: drops or marks at the head of the queue while the delay stays above a target",
         source: "RFC 8289",
         params: Params::PARAMS,
     };

@@ -58,7 +58,7 @@ parameters! {
 impl QdiscKind for FqCoDel {
     const INFO: Info = Info {
         name: "fq_codel",
-        summary: "One queue per flow in turn, each with controlled delay",
+        summary: "One queue per flow, served in turn, each with CoDel",
         source: "RFC 8290",
         params: Params::PARAMS,
     };

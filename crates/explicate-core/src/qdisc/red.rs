@@ -30,9 +30,8 @@
 //! 2. `wait`, on by default as in ns-2, keeps two drops at least 1/p_b packets apart.
 //! 3. Where p_b reaches `drop_above`, 1 by default, ECN-capable packets are dropped too (RFC 3168 section 7). ns-2
 //!    does this from 0.1 on (`mark_p_`), which is `drop_above = 0.1`.
-//! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
 //! 4. An automatic `min_th` does not depend on the limit, as in ns-2.
-//! 6. `ns2` follows ns-2.35 where the queue is nearly empty: while at most one packet waits there are no early drops,
+//! 5. `ns2` follows ns-2.35 where the queue is nearly empty: while at most one packet waits there are no early drops,
 //!    and the count starts again; the average ages only by whole packet times of idle time. Where the queue is often
 //!    empty this changes the utilisation by two percentage points (docs/validation.md).
 

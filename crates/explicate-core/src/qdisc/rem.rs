@@ -77,7 +77,7 @@ parameters! {
 impl QdiscKind for Rem {
     const INFO: Info = Info {
         name: "rem",
-        summary: "Random exponential marking: a price that is constant when the rate matches and the queue is at its target",
+        summary: "Random exponential marking: by a price, which is constant if the input matches the capacity and the queue its target",
         source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
         params: Params::PARAMS,
     };
@@ -279,16 +279,16 @@ mod tests {
 
     #[test]
     fn the_price_follows_rate_and_queue() {
-        // 2 ms at 100 Mbit/s carry 25 packets. 30 came, 50 wait: 0.001 (0.1 (50 - 20) + 30 - 25) = 0.008.
+        // 2 ms at 100 Mbit/s carry 25 packets. 30 arrived, 50 wait: 0.001 (0.1 (50 - 20) + 30 - 25) = 0.008.
         let mut q = rem(&[]);
         q.arrived = 30.0;
         q.update(50.0);
         assert!((q.price - 0.008).abs() < 1e-12, "{}", q.price);
-        // 24 came, 30 wait: rate and queue outweigh each other.
+        // 24 arrived, 30 wait: rate and queue cancel each other.
         q.arrived = 24.0;
         q.update(30.0);
         assert!((q.price - 0.008).abs() < 1e-12);
-        // Nothing came: 0.001 (-2 - 25); a price is not negative.
+        // None arrived: 0.001 (-2 - 25); a price is not negative.
         q.update(0.0);
         assert_eq!((q.price, q.probability), (0.0, 0.0));
         // A moving average of the input: half of 100 packets.
@@ -332,10 +332,10 @@ mod tests {
         dropped
     }
 
-    /// A packet that came at a price of nothing leaves at a price that marks nearly all, 1 - 1.001^-10000: it is marked. One that
-    /// cannot be is dropped on arrival.
+    /// Packets arrive at a price of zero and leave at a price that marks nearly all, 1 - 1.001^-10000: they are marked. A
+    /// packet that is not ECN-capable is dropped on arrival.
     #[test]
-    fn marks_may_tell_of_the_price_when_a_packet_leaves() {
+    fn marks_may_follow_the_price_at_departure() {
         let mut q = late(&[]);
         for handle in 0..100 {
             assert!(joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty());
@@ -348,8 +348,9 @@ mod tests {
         assert_eq!(dropped.first().map(|d| d.1), Some(DropCause::Early));
     }
 
-    /// Intervals that end between packets see what waits: as with a timer, 0.001 (0.1 (50 - 20) + 50 - 25) = 0.028 after the
-    /// first, in which 50 came, and 0.001 (3 + 0 - 25) = -0.022 more after the second. An idle hour leaves no price.
+    /// Intervals that end between packets are evaluated as by a timer: 0.001 (0.1 (50 - 20) + 50 - 25) = 0.028 after the
+    /// first, in which 50 packets arrived, and 0.001 (3 + 0 - 25) = -0.022 more after the second. After an idle hour the
+    /// price is zero.
     #[test]
     fn intervals_are_made_up_for() {
         let mut q = late(&[]);

@@ -198,7 +198,7 @@ impl Recovery for LossResilientRecovery {
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         match self.timers.expire(now, self.seq.outstanding())? {
-            // After a rollback the hole is the next segment in sequence anyway.
+            // After a rollback the gap is the next segment in sequence anyway.
             Expired::Retransmission if self.seq.flight() == 0 => None,
             Expired::Retransmission => {
                 self.resend = Resend::ByTimer;
@@ -247,13 +247,13 @@ mod tests {
     fn but(switch: &'static str) -> Box<AnyRecovery> {
         with(&[(switch, 0.0)])
     }
-    /// The first `n` segments are under way since time zero; the round trip is 100 ms.
+    /// The first `n` segments are in flight since time zero; the round trip is 100 ms.
     fn sent(mut r: Box<AnyRecovery>, n: u32) -> Box<AnyRecovery> {
         r.on_rtt(Time::millis(100));
         send(&mut r, 0, n);
         r
     }
-    /// Sends `n` segments that the window lets go.
+    /// Sends `n` segments that the window allows.
     fn send(r: &mut Box<AnyRecovery>, ms: u64, n: u32) {
         for _ in 0..n {
             assert_eq!(r.next(1e9, 1000), Next::New);
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn partial_deflation_keeps_what_belongs_to_the_second_hole() {
-        // Ten segments, 0 and 5 are lost. The other eight cause duplicates, which let 10..18 go.
+        // Ten segments, 0 and 5 are lost. The other eight cause duplicates, after which 10..18 may be sent.
         let repaired = |r: Box<AnyRecovery>| {
             let mut r = sent(r, 10);
             acks(&mut r, 100, 0, 3);
@@ -303,7 +303,7 @@ mod tests {
             acks(&mut r, 101, 0, 5);
             send(&mut r, 101, 8);
             assert_eq!((r.state().in_flight, probe(&*r, "inflation")), (10, 8.0));
-            // The first hole is filled: nlack - (olack + 1) = 4 - 0 segments of the eight were waiting for it.
+            // The first gap is filled: nlack - (olack + 1) = 4 - 0 segments of the eight were waiting for it.
             ack(&mut r, 200, 5);
             r
         };
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn needless_duplicates_do_not_stay() {
-        // As above, but twenty duplicates more have come: of what a reset had sent again, say.
+        // As above, with twenty more duplicates, for example of segments that a reset retransmitted.
         let mut r = sent(with(&[]), 10);
         acks(&mut r, 100, 0, 3);
         resend(&mut r, 100);
@@ -395,7 +395,7 @@ mod tests {
         acks(&mut r, 100, 0, 3);
         resend(&mut r, 100);
         let mut ms = 100;
-        // Duplicates go on, one every 20 ms: the retransmission was lost.
+        // Duplicates continue, one every 20 ms: the retransmission was lost.
         while r.state().timer > Time::millis(ms + 20) {
             ms += 20;
             ack(&mut r, ms, 0);
@@ -425,7 +425,7 @@ mod tests {
         ack(&mut r, 500, 10);
         assert_eq!((r.state().next, r.state().acked), (10, 10));
 
-        // Ten segments that all arrive, late: the reset sends some of them again.
+        // Ten segments that all arrive late: the reset retransmits some of them.
         let mut r = sent(with(&[("dupackthreshold", 1.0)]), 10);
         assert!(r.on_timer(r.state().timer).is_some());
         send(&mut r, 400, 1);
@@ -468,13 +468,13 @@ mod tests {
         assert_eq!((with_timer.resent, with_timer.timeouts), (2, 0), "{with_timer:?}");
         assert!(inflation < 100.0, "{inflation}");
 
-        // Without the timer every duplicate puts the reset off: the window runs away until all has been sent.
+        // Without the timer every duplicate postpones the reset: the window grows until everything has been sent.
         let (without, inflation) = twice_lost(&mut *but("retransmission_timer"));
         assert_eq!(without.timeouts, 1, "{without:?}");
         assert_eq!(inflation, 359.0, "all that follows segment 40 is at the receiver");
         assert!(without.finished > with_timer.finished, "{without:?}");
 
-        // TCP's way: reset though the connection lives.
+        // As TCP: reset although acknowledgements arrive.
         let (reset, _) = twice_lost(&mut *with(PLAIN));
         assert_eq!(reset.timeouts, 1, "{reset:?}");
     }

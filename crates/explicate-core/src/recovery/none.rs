@@ -1,4 +1,4 @@
-//! No recovery: lost segments stay lost, as over UDP. For applications that tolerate losses, such as the video of
+//! No recovery: lost segments are not retransmitted, as over UDP. For applications that tolerate losses, such as the video of
 //! paper D section 8.1, and for unresponsive traffic.
 //!
 //! Every segment is sent once. The receiver skips gaps, and its acknowledgements carry the number of segments that

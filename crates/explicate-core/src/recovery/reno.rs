@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(ack(&mut r, 1).loss, Some(9));
         assert_eq!(r.next(5.0, 100), Next::Resend(1));
         r.on_sent(Time::millis(100), 1, 10);
-        // 9 outstanding: 5 + 3 segments of window hold nothing back until two more duplicates came.
+        // 9 outstanding: 5 + 3 segments of window are full until two more duplicates arrive.
         assert_eq!(r.next(5.0, 100), Next::Nothing);
         ack(&mut r, 1);
         ack(&mut r, 1);

@@ -207,7 +207,7 @@ mod tests {
     fn a_packet_every_ten_milliseconds() {
         let samples = steady(|n| 10 * n + 100);
         assert!(samples.len() > 70 && samples.iter().all(|s| s.delivered == 10 && s.interval == Time::millis(100)));
-        // Acknowledgements that wait for each other and come ten at a time: never more than was sent meanwhile.
+        // Acknowledgements that arrive ten at a time: the rate never exceeds that of sending.
         let samples = steady(|n| 100 * (n / 10) + 190);
         assert!(samples.len() > 70);
         let most = samples.iter().map(Sample::rate).fold(0.0, f64::max);

@@ -484,9 +484,8 @@ mod tests {
         }
     }
 
-    /// Results took 10, 14 and 13 ms: the last two were at least 3 ms late, which are 3000 bytes at 1 MB/s. The other
-    /// clock
-    /// may be ahead.
+    /// Results took 10, 14 and 13 ms: the last two were at least 3 ms late, which is 3000 bytes at 1 MB/s. The other
+    /// clock may be ahead.
     #[test]
     fn late_results_show_a_queue() {
         for ahead in [0, 20_000_000] {
@@ -501,7 +500,7 @@ mod tests {
         }
     }
 
-    /// The shortest time of an old span is forgotten after two spans: then the longer way is the usual one.
+    /// The shortest delay of an old span is forgotten after two spans: the longer path then counts as normal.
     #[test]
     fn a_way_may_become_longer_for_good() {
         let mut clouds = clouds(&[]);

@@ -398,12 +398,13 @@ mod tests {
             }
             last
         };
-        // In 0.1 s come 100 packets of 1 ms: each gets a hundredth of 0.4 1e6.
+        // 100 packets with an X of 1 ms arrive in 0.1 s: each gets a hundredth of 0.4 1e6.
         assert!((3900..=4100).contains(&handed_out(2.0)), "{}", handed_out(2.0));
         assert!(handed_out(0.0) <= 0, "{}", handed_out(0.0));
     }
 
-    /// What packets of 1 ms get in each 100 ms, their round-trip time, of results that come so long after each 100 ms.
+    /// Feedback that packets with an X of 1 ms get in each round trip of 100 ms. `results` are available bandwidths and
+    /// the time in each round trip at which they arrive.
     fn granted_in_each_rtt(results: &[(Time, f64)]) -> Vec<i64> {
         let mut k = informed(&[("law", 0.0)], 1, 1e6);
         let mut granted = std::vec![0; 10];
@@ -425,8 +426,8 @@ mod tests {
         granted.split_off(3)
     }
 
-    /// An estimate a mean RTT is what eq. 1 hands out, alpha BW, however many come and whenever: of two the newest counts,
-    /// and one that arrives right after another does not end an interval without packets.
+    /// Eq. 1 hands out one estimate per mean RTT, alpha BW, whatever the number and the times of the results. Of two
+    /// results the newer one counts, and a result right after another does not end an interval without packets.
     #[test]
     fn a_round_trip_hands_out_one_estimate() {
         let (millis, left) = (Time::millis, 1e6);
@@ -453,10 +454,11 @@ mod tests {
         assert!((period - 0.1).abs() < 1e-6, "asked for {period} s");
     }
 
-    /// A changed way may hold a queue that every result waits in. A tenth of the capacity stays free until a result with
-    /// something left comes no sooner than the one before: 1e6 bytes/s left of 1e6 for 110 ms drain 110 ms of queue.
+    /// A changed path may have a queue in which every result waits. A tenth of the capacity stays free until a result
+    /// reports spare bandwidth and is not faster than the one before: 1e6 of 1e6 bytes/s for 110 ms drain 110 ms of
+    /// queue.
     #[test]
-    fn a_changed_way_is_drained() {
+    fn a_changed_path_is_drained() {
         let mut k = informed(&[], 1, 1e6);
         k.handle_data(Time::millis(200), &mut packet(1, 3), Address(99), Some(&VIEW));
         let mut spare = Vec::new();

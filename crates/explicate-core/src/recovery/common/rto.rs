@@ -257,7 +257,8 @@ mod tests {
         );
     }
 
-    /// Every recovery: four segments time out and go again. The first comes back, and only then one that was never sent before.
+    /// Every recovery: four segments time out and are retransmitted. The first is acknowledged, and only later a segment
+    /// that was sent once.
     #[test]
     fn every_recovery_knows_what_was_sent_once() {
         for kind in RECOVERIES.iter().filter(|kind| kind.reliable()) {

@@ -162,7 +162,7 @@ fn a_reset_forgets_the_window() {
     assert_eq!((r.state().next, r.window.len()), (3, 0));
 }
 
-/// What the paper promises of every retransmission (D-txt-lm a-c), held against a record of all packets.
+/// The paper's claims about every retransmission (D-txt-lm a-c), compared with a record of all packets.
 struct Watched {
     inner: LossMonitorRecovery,
     /// For each packet its segment, and how many acknowledgements had come when it left; for these the packets.
@@ -170,7 +170,7 @@ struct Watched {
     acks: Vec<u32>,
     /// Acknowledgements before the last retransmission of the monitor.
     last: usize,
-    /// The window when the last acknowledgement came.
+    /// The window at the last acknowledgement.
     cwnd: f64,
     retransmissions: u32,
 }
