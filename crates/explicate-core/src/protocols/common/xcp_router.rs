@@ -216,25 +216,18 @@ impl<H: Header> XcpRouter<H> {
         let pos = lesser(self.cp * x, self.res_pos);
         if self.res_neg <= 0.0 {
             // The negative pool is empty, so the offer is `pos`: the code below gives the same result at twice the cost.
-            if request > pos {
-                take(&mut self.res_pos, &mut self.cp, pos);
-                return Some(pos);
-            }
+            let reduced = request > pos;
             let asks = if self.params.pools == Pools::Paper { request.max(0.0) } else { request };
-            take(&mut self.res_pos, &mut self.cp, asks);
-            return None;
+            take(&mut self.res_pos, &mut self.cp, if reduced { pos } else { asks });
+            return reduced.then_some(pos);
         }
         let neg = lesser(self.cn * bytes, self.res_neg);
         let offer = pos - neg;
-        if request > offer {
-            take(&mut self.res_pos, &mut self.cp, pos);
-            take(&mut self.res_neg, &mut self.cn, neg);
-            return Some(offer);
-        }
-        let (pos, neg) = self.reclaimed(neg, offer, request);
+        let reduced = request > offer;
+        let (pos, neg) = if reduced { (pos, neg) } else { self.reclaimed(neg, offer, request) };
         take(&mut self.res_pos, &mut self.cp, pos);
         take(&mut self.res_neg, &mut self.cn, neg);
-        None
+        reduced.then_some(offer)
     }
 
     /// The shares of the positive and the negative pool for a packet that requests no more than its offer.
