@@ -28,7 +28,7 @@ impl Limit {
     pub fn in_packets(&self) -> bool {
         self.count == Count::Packets
     }
-    /// The room of this limit, without the packet in service; `mean_packet` is in bytes.
+    /// This limit in bytes or packets, without the packet in service; `mean_packet` is in bytes.
     pub fn queue_limit(&self, mean_packet: f64) -> QueueLimit {
         match self.count {
             Count::Bytes => QueueLimit { bytes: self.limit as u64, packets: u32::MAX },

@@ -101,8 +101,8 @@ pub trait Qdisc: Send {
     fn on_departure(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// A promise: this discipline only drops packets that do not fit into this room behind the waiting packets, and
-    /// nothing while no packet is in service. Called once; a port may then do this itself. A law checks it.
+    /// A promise: this discipline only drops packets that exceed this limit together with the waiting packets, and none
+    /// while no packet is in service. Called once; a port may then apply the limit itself. A law checks it.
     fn queue_limit(&self) -> Option<QueueLimit> {
         None
     }

@@ -1,4 +1,4 @@
-//! What protocols and queue disciplines promise to save work is so, and a broken promise is found.
+//! Protocols and queue disciplines keep the promises that save work, and the laws detect a broken promise.
 //!
 //! Each law drives two machines of one kind: one that is called as the default value of the promise demands, and one that is
 //! spared calls. Both have to agree in all that can be seen of them.
@@ -346,7 +346,7 @@ fn qdisc_is_its_limit(q: &mut dyn Qdisc, queue_limit: QueueLimit, dice: &mut Dic
 }
 
 #[test]
-fn disciplines_that_say_so_are_rooms() {
+fn disciplines_with_a_limit_follow_it() {
     let mut tried = 0;
     for q in QDISCS {
         for seed in 0..SEEDS {
@@ -361,10 +361,10 @@ fn disciplines_that_say_so_are_rooms() {
             tried += 1;
         }
     }
-    assert!(tried > 0, "some discipline is a room");
+    assert!(tried > 0, "some discipline has a limit");
 }
 
-/// A room for so many departures only.
+/// Follows its limit for this number of departures only.
 struct Tiring(QueueLimit, u32);
 
 impl Qdisc for Tiring {
