@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use explicate_core::datagram::Read;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -18,7 +17,7 @@ use super::content::store::{Offer, Store};
 use super::echoes::{Echoes, PROBES};
 use super::gate::{Admission, Gate, Judged};
 use super::hello::{Content, Hello};
-use super::message::{self, Message, Refusal};
+use super::message::{Message, Refusal};
 use super::outbox::Outbox;
 
 mod flow;
@@ -140,26 +139,16 @@ impl Receivers {
         }
     }
 
-    /// Handles a SYN or data packet of the flow whose number has this upper half.
-    pub fn handle_packet(
-        &mut self,
-        now: Time,
-        from: SocketAddrV4,
-        high: u32,
-        read: &Read,
-        payload: &[u8],
-        out: &mut Outbox,
-    ) {
-        let header = &read.packet.transport;
-        let key = (from, message::number(high, header.flow()));
-        if header.has(flag::SYN) {
-            self.handle_syn(now, key, &read.packet, payload, out);
+    /// Handles a SYN or data packet of this flow. Its acknowledgement replaces it.
+    pub fn handle_packet(&mut self, now: Time, key: Key, packet: &mut Packet, payload: &[u8], out: &mut Outbox) {
+        if packet.transport.has(flag::SYN) {
+            self.handle_syn(now, key, packet, payload, out);
         } else {
-            self.handle_data(now, key, &read.packet, payload, out);
+            self.handle_data(now, key, packet, payload, out);
         }
     }
 
-    fn handle_syn(&mut self, now: Time, key: Key, packet: &Packet, greeting: &[u8], out: &mut Outbox) {
+    fn handle_syn(&mut self, now: Time, key: Key, packet: &mut Packet, greeting: &[u8], out: &mut Outbox) {
         let again = self.flows.get(&key).is_some_and(|flow| flow.is_greeted_by(&self.gate, greeting));
         if !again && !self.open(now, key, packet.transport.options(), greeting, out) {
             return;
@@ -170,7 +159,7 @@ impl Receivers {
         self.next_ack_at = self.next_ack_at.min(flow.receiver.poll_timeout());
     }
 
-    fn handle_data(&mut self, now: Time, key: Key, packet: &Packet, payload: &[u8], out: &mut Outbox) {
+    fn handle_data(&mut self, now: Time, key: Key, packet: &mut Packet, payload: &[u8], out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(&key) else { return self.handle_unknown(now, key, out) };
         flow.last_packet_at = now;
         let header = &packet.transport;

@@ -14,8 +14,8 @@ use crate::endpoint::auth::Key;
 use crate::endpoint::echoes::{Echoes, PROBES};
 use crate::endpoint::gate::{Admission, Gate};
 use crate::endpoint::hello;
-use crate::endpoint::high;
-use crate::endpoint::message::{Message, Refusal, number};
+use crate::endpoint::message::{Message, Refusal};
+use crate::endpoint::number_of;
 use crate::error::Result;
 
 /// A cookie is valid for at most this time.
@@ -53,7 +53,7 @@ impl Probed {
     /// Version 0.1 understands only that its flow is unknown.
     fn refuse(&mut self, now: Time, from: SocketAddrV4, read: &Read, bytes: &[u8]) -> Option<Message> {
         let version = hello::version(&bytes[read.payload..]).filter(|_| read.packet.transport.has(flag::SYN))?;
-        let number = number(high(bytes, read), read.packet.transport.flow());
+        let number = number_of(bytes, read);
         self.gate.cookie(now, from, number)?;
         Some(if version == 1 { Message::Unknown(number) } else { Message::Refused(number, Refusal::Quic) })
     }

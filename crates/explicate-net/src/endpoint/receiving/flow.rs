@@ -97,11 +97,11 @@ impl Receiving {
         let sealed = Sealed::of(greeting);
         gate.is_trusting() || sealed.code.or(sealed.cookie) == Some(self.code)
     }
-    /// Handles a SYN or data packet, and sends its acknowledgement unless that is delayed.
-    pub(super) fn acknowledge(&mut self, now: Time, key: Key, packet: &Packet, gate: &Gate, out: &mut Outbox) {
-        let (mut packet, mut sack) = (*packet, SackRanges::NONE);
-        if self.receiver.turn(now, &mut packet, &mut sack) {
-            self.send(key, &packet, &sack, gate, out);
+    /// Handles a SYN or data packet, replaces it by its acknowledgement and sends that, unless it is delayed.
+    pub(super) fn acknowledge(&mut self, now: Time, key: Key, packet: &mut Packet, gate: &Gate, out: &mut Outbox) {
+        let mut sack = SackRanges::NONE;
+        if self.receiver.turn(now, packet, &mut sack) {
+            self.send(key, packet, &sack, gate, out);
         }
     }
     /// Sends a delayed acknowledgement that is due.
