@@ -283,8 +283,8 @@ pub struct Recv {
     /// Replace existing files of the same name; without it such a file is refused
     #[arg(long, requires = "to")]
     pub replace: bool,
-    /// Limit of the folder's size, incomplete files included; the default leaves a twentieth of the disk free (1 GiB at
-    /// most)
+    /// Limit of the folder's size, like 40GB, incomplete files included; the default leaves a twentieth of the disk free
+    /// (1 GiB at most)
     #[arg(long, value_name = "BYTES", requires = "to", value_parser = bytes)]
     pub quota: Option<u64>,
     /// Keep an incomplete file for this many seconds, so that a transfer of it from the same address resumes
