@@ -8,12 +8,13 @@ alternates between rounds. Times are CPU times of the processes, including syste
 acknowledgement; the ratio is the median over the rounds. `--judge` fails if the increase exceeds this percentage.
 
 `--count` needs neither root nor an idle machine: instructions of `recv` outside the kernel (valgrind's callgrind) and
-its system calls (strace), for each data packet of CUBIC over loopback.
+its system calls (strace), for each data packet of CUBIC and XCP over loopback.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -88,7 +89,7 @@ def sender(binary: Path) -> list[str]:
     return [str(binary), "send", *(["--transport", "udp"] if "udp" in said else [])]
 
 
-def received(binary: Path, tool: list[str], packets: int) -> None:
+def received(binary: Path, tool: list[str], protocol: str, packets: int) -> None:
     """Receive so many packets over loopback under a tool."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
@@ -98,17 +99,17 @@ def received(binary: Path, tool: list[str], packets: int) -> None:
     ) as recv:
         assert recv.stdout is not None
         recv.stdout.readline()  # it listens
-        send = [*sender(binary), address, "-p", "cubic", "--interval", "0", "--bytes", str(packets * PAYLOAD)]
+        send = [*sender(binary), address, "-p", protocol, "--interval", "0", "--bytes", str(packets * PAYLOAD)]
         subprocess.run(send, capture_output=True, check=True)
         recv.communicate(timeout=60)
 
 
-def counts(binary: Path, packets: int) -> tuple[int, int]:
+def counts(binary: Path, protocol: str, packets: int) -> tuple[int, int]:
     """Instructions outside the kernel, and system calls, of receiving so many packets."""
     with tempfile.TemporaryDirectory() as folder:
         out, calls = Path(folder) / "callgrind.out", Path(folder) / "strace.out"
-        received(binary, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"], packets)
-        received(binary, ["strace", "-f", "-o", str(calls)], packets)
+        received(binary, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"], protocol, packets)
+        received(binary, ["strace", "-f", "-o", str(calls)], protocol, packets)
         totals = next(line for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("totals:"))
         return int(totals.split()[1]), len(calls.read_text(encoding="utf-8").splitlines())
 
@@ -116,11 +117,11 @@ def counts(binary: Path, packets: int) -> tuple[int, int]:
 def count(binaries: list[Path]) -> None:
     """Print both counts for each packet, without those of start and end."""
     few, many = 1000, 6000
-    print("| binary | instructions a packet | system calls a packet |\n| --- | ---: | ---: |")
-    for binary in binaries:
-        low, high = counts(binary, few), counts(binary, many)
+    print("| protocol | binary | instructions a packet | system calls a packet |\n| --- | --- | ---: | ---: |")
+    for protocol, binary in itertools.product(("cubic", "xcp"), binaries):
+        low, high = counts(binary, protocol, few), counts(binary, protocol, many)
         instructions, calls = ((end - start) / (many - few) for start, end in zip(low, high, strict=True))
-        print(f"| {binary.name} | {instructions:.0f} | {calls:.3f} |")
+        print(f"| {protocol} | {binary.name} | {instructions:.0f} | {calls:.3f} |")
 
 
 def once(binary: Path, seconds: float) -> dict[str, float]:

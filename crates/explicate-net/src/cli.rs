@@ -17,6 +17,11 @@ fn some_seconds(text: &str) -> Result<f64, String> {
     seconds(text).ok().filter(|s| *s > 0.0).ok_or_else(|| "seconds, a number above 0 and up to 3.2e8".to_string())
 }
 
+/// A number of bytes, with or without a unit.
+fn bytes(text: &str) -> Result<u64, String> {
+    text.parse().or_else(|_| explicate_scenario::bytes(text))
+}
+
 /// A share, of 1 or with a per cent sign.
 fn share(text: &str) -> Result<f64, String> {
     let found = match text.strip_suffix('%') {
@@ -278,9 +283,9 @@ pub struct Recv {
     /// Replace existing files of the same name; without it such a file is refused
     #[arg(long, requires = "to")]
     pub replace: bool,
-    /// Limit of the folder's size, incomplete files included; the default leaves a twentieth of the disk free (1 GiB at
-    /// most)
-    #[arg(long, value_name = "BYTES", requires = "to")]
+    /// Limit of the folder's size, like 40GB, incomplete files included; the default leaves a twentieth of the disk free
+    /// (1 GiB at most)
+    #[arg(long, value_name = "BYTES", requires = "to", value_parser = bytes)]
     pub quota: Option<u64>,
     /// Keep an incomplete file for this many seconds, so that a transfer of it from the same address resumes
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400.0, value_parser = seconds)]

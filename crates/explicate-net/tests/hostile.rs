@@ -16,8 +16,8 @@ use explicate_core::wire::{Congestion, Extension, Format, Packet, SackRanges, UD
 use explicate_net::agent::AgentHost as Speaker;
 use explicate_net::endpoint::auth::{Key, SHORT};
 use explicate_net::endpoint::gate::Admission;
-use explicate_net::endpoint::high;
 use explicate_net::endpoint::message::{DIGEST, Message};
+use explicate_net::endpoint::number_of;
 use explicate_net::endpoint::outbox::Outbox;
 use explicate_net::endpoint::receiving::{Limits, Receivers};
 use explicate_net::forward::frame::{self, Anomaly as Odd, IP, Kind, parse as lift};
@@ -248,7 +248,7 @@ fn survives(count: u64) {
         spoil(&mut rng, &mut bytes);
         middle.handle(now, (i & 15 == 0) as usize, &bytes);
         middle.leaving(now, |_, bytes| {
-            let Some(Ok(read)) = bytes.get(IP + 28..).map(datagram::read) else { return };
+            let Some(Ok(mut read)) = bytes.get(IP + 28..).map(datagram::read) else { return };
             reached += 1;
             let header = &read.packet.transport;
             if header.has(flag::CONTROL) {
@@ -259,7 +259,8 @@ fn survives(count: u64) {
                 victim.handle_packet(now, &read.packet, &read.sack);
             } else {
                 let bytes = &bytes[IP + 28..];
-                receivers.handle_packet(now, peer, high(bytes, &read), &read, &bytes[read.payload..], &mut out);
+                let (key, payload) = ((peer, number_of(bytes, &read)), &bytes[read.payload..]);
+                receivers.handle_packet(now, key, &mut read.packet, payload, &mut out);
             }
         });
         out.discard();

@@ -38,4 +38,4 @@ mod topology;
 mod trace;
 
 pub use parse::locate;
-pub use quantity::rate;
+pub use quantity::{bytes, rate};

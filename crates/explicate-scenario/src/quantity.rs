@@ -145,6 +145,11 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     Ok(Rate(bits as u64))
 }
 
+/// Reads a number of bytes, like `"40GB"`; the error is a sentence for the user.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    read(text, &BYTES).map(|bytes| bytes as u64)
+}
+
 /// Reads the length of a queue.
 pub(crate) fn length(text: &str) -> Result<Length, String> {
     let (x, factor, unit) = parts(text, &LENGTH)?;

@@ -91,10 +91,14 @@ fn limits(args: &Recv) -> Limits {
 fn listening(args: &Recv, address: String, invitation: Option<&Invitation>) -> Result<()> {
     let line = invitation.map(Invitation::line);
     let event = json!({ "event": "listening", "address": address, "admission": "paired", "pair": line });
+    let port = match address.rsplit_once(':') {
+        Some((_, port)) if port != UDP_PORT.to_string() => format!(":{port}"),
+        _ => String::new(),
+    };
     report(args, event, || match &line {
         None => format!("listening at {address}, for senders that are paired"),
         Some(line) => format!(
-            "listening at {address}, for senders that are paired. To pair one, run there once:\n  explicated send HOST FILE --pair {line}"
+            "listening at {address}, for senders that are paired. To pair one, run there once:\n  explicated send HOST{port} FILE --pair {line}"
         ),
     })
 }

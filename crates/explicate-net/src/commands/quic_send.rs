@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::guard;
 use super::progress::Progress;
+use super::report::interval;
 use super::say::{complain, say};
 use super::send::PACKET;
 use super::series::Series;
@@ -295,7 +296,6 @@ impl<'a> Run<'a> {
             (self.counters.written.load(Ordering::Relaxed), stats.map_or(self.before.2, |s| s.lost_packets));
         let (from, bytes, resent) = (self.before.0, written - self.before.1, lost.saturating_sub(self.before.2));
         let rate = 8.0 * bytes as f64 / (now - from).max(1e-9);
-        let rtt = stats.map_or(0.0, |stats| stats.rtt.as_secs_f64());
         let sum = json!({
             "start": from, "end": now, "seconds": now - from, "bytes": bytes, "bits_per_second": rate,
             "retransmits": resent, "omitted": false, "sender": true,
@@ -305,8 +305,7 @@ impl<'a> Run<'a> {
         if self.args.json || self.progress.as_ref().is_some_and(|progress| progress.alone) {
             return Ok(());
         }
-        let (rate, rtt) = (rate / 1e6, 1e3 * rtt);
-        say(format!("{from:6.2}-{now:6.2} s  {rate:9.3} Mbit/s  {resent:6} packets resent  round trip {rtt:7.3} ms"))
+        say(interval((from, now), rate, resent, stats.map(|stats| 1e3 * stats.rtt.as_secs_f64())))
     }
 
     fn finish(mut self, outcome: std::result::Result<(), String>) -> Result<()> {

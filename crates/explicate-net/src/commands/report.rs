@@ -109,18 +109,22 @@ impl Intervals {
         let sum = sum(&streams, span);
         let mean =
             |key: &str| streams.iter().filter_map(|s| s[key].as_u64()).sum::<u64>() / streams.len().max(1) as u64;
-        let line = format!(
-            "{:6.2}-{:6.2} s  {:9.3} Mbit/s  {:6} packets resent  round trip {:7.3} ms",
-            span.0.as_secs_f64(),
-            now.as_secs_f64(),
-            sum["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
-            sum["retransmits"],
-            mean("rtt") as f64 / 1e3,
+        let line = interval(
+            (span.0.as_secs_f64(), now.as_secs_f64()),
+            sum["bits_per_second"].as_f64().unwrap_or(0.0),
+            sum["retransmits"].as_u64().unwrap_or(0),
+            Some(mean("rtt") as f64 / 1e3).filter(|rtt| *rtt > 0.0),
         );
         self.all.push(json!({ "streams": streams, "sum": sum }));
         self.since = now;
         line
     }
+}
+
+/// The line of an interval: its times, bit/s, and the round trip in ms if there was one.
+pub(super) fn interval((from, to): (f64, f64), rate: f64, resent: u64, rtt: Option<f64>) -> String {
+    let line = format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s  {resent:6} packets resent", rate / 1e6);
+    rtt.map_or(line.clone(), |rtt| format!("{line}  round trip {rtt:7.3} ms"))
 }
 
 /// The end of a report: for each flow both ends, and their sums. `received` are the payload bytes that the receiver

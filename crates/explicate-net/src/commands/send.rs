@@ -30,7 +30,7 @@ use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::message::number;
 use crate::endpoint::probe::kernel_mtu;
-use crate::endpoint::sending::{Plan, Sending, TransferState};
+use crate::endpoint::sending::{Plan, SILENT, Sending, TransferState};
 use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
@@ -43,6 +43,8 @@ const LONGEST_PACKET: u16 = 9000;
 /// transfer go on soon after an outage; a packet in 5 s is no load. `recount = "at_once"` finds losses among a transfer's last
 /// packets without the timer.
 const RECOVER_SOON: &[(&str, f64)] = &[("max_rto", 5.0), ("recount", 1.0)];
+/// Time without any answer after which the user is told.
+const SILENCE: Time = Time::secs(3);
 /// How often flows are checked for stalls.
 const STALLS: Time = Time::millis(250);
 
@@ -110,7 +112,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     let mut controllers = ControllerLog::new(&group);
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
-    let mut next = step;
+    let (mut next, mut says) = (step, SILENCE);
     loop {
         let now = endpoint.now();
         if over(&endpoint) {
@@ -134,6 +136,11 @@ pub(super) fn run(args: &Send) -> Result<()> {
         })?;
         if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
             progress.update(now, flow);
+        }
+        if now >= says && endpoint.sending.values().all(|flow| flow.have.is_none() && !flow.is_over()) {
+            let left = args.patience - now.as_secs_f64();
+            complain(format!("no answer from {peer} yet, {left:.0} s of --patience remain; {SILENT}"));
+            says = Time::NEVER;
         }
         if now >= next {
             let line = intervals.end(now, endpoint.sending.iter(), group.packet);

@@ -161,7 +161,7 @@ impl Refusal {
             Refusal::Busy => "the other end is receiving this file already",
             Refusal::NameTaken => "the other end is receiving another file of this name",
             Refusal::NoSpace => "the other end has no space for this file",
-            Refusal::Quota => "the file is longer than the other end's quota (its option --quota)",
+            Refusal::Quota => "the file does not fit into what is left of the other end's quota (its option --quota)",
             Refusal::NotWritable => "the other end may not write into its folder",
         }
     }

@@ -177,7 +177,8 @@ impl Endpoint {
     /// Handles a datagram of the batch.
     fn handle(&mut self, now: Time, index: usize) {
         let message = self.batch.message(index);
-        let (Some(from), false, Ok(mut read)) = (message.from, message.cut, datagram::read(message.bytes)) else {
+        let mut read = datagram::read(message.bytes);
+        let (Some(from), false, Ok(read)) = (message.from, message.cut, &mut read) else {
             self.malformed += 1;
             return;
         };
@@ -227,19 +228,19 @@ impl Endpoint {
                 let own = agent.own;
                 agent.handle_data(now, &mut read.packet, own, None);
             }
-            let high = high(message.bytes, &read);
-            receivers.handle_packet(now, from, high, &read, payload, &mut self.out);
-            if read.packet.transport.has(flag::SYN) && self.agent.is_none() {
-                let number = message::number(high, read.packet.transport.flow());
-                self.agent = receivers.flows.get(&(from, number)).and_then(|f| agent(f, from));
+            let (syn, key) = (read.packet.transport.has(flag::SYN), (from, number_of(message.bytes, read)));
+            receivers.handle_packet(now, key, &mut read.packet, payload, &mut self.out);
+            if syn && self.agent.is_none() {
+                self.agent = receivers.flows.get(&key).and_then(|f| agent(f, from));
             }
         }
     }
 }
 
-/// The upper half of the number of a data packet's flow, in the field that acknowledgements use for the window.
-pub fn high(bytes: &[u8], read: &Read) -> u32 {
-    bytes.get(read.transport + HIGH..).and_then(|rest| rest.first_chunk()).map_or(0, |high| u32::from_be_bytes(*high))
+/// The number of a data packet's flow; its upper half is in the field that acknowledgements use for the window.
+pub fn number_of(bytes: &[u8], read: &Read) -> u64 {
+    let high = bytes.get(read.transport + HIGH..).and_then(|rest| rest.first_chunk());
+    message::number(high.map_or(0, |high| u32::from_be_bytes(*high)), read.packet.transport.flow())
 }
 
 /// The agent of this node, if a flow that it receives needs one.

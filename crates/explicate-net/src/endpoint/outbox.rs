@@ -60,13 +60,12 @@ impl Outbox {
             return;
         }
         let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST];
-        let mut headers = [0; MOST_HEADERS];
-        let length = datagram::write(packet, sack, &mut headers);
+        let Some(headers) = slot.first_chunk_mut::<MOST_HEADERS>() else { return }; // never: `LONGEST` is longer
+        let length = datagram::write(packet, sack, headers);
         if high != 0 {
             // In place of the receiver window, which data packets do not have.
             headers[length - TRANSPORT_LEN + HIGH..][..4].copy_from_slice(&high.to_be_bytes());
         }
-        slot[..length].copy_from_slice(&headers[..length]);
         let total = length + more(&mut slot[length..LONGEST - IP_UDP_LEN]);
         self.waiting.push((total, to, packet.tos));
     }

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use explicate_core::datagram::Read;
 use explicate_core::units::Time;
-use explicate_core::wire::{SackRanges, flag};
+use explicate_core::wire::{Packet, SackRanges, flag};
 
 use super::answers::Answers;
 use super::auth::{Code, Key as Secret};
@@ -18,7 +17,7 @@ use super::content::store::{Offer, Store};
 use super::echoes::{Echoes, PROBES};
 use super::gate::{Admission, Gate, Judged};
 use super::hello::{Content, Hello};
-use super::message::{self, Message, Refusal};
+use super::message::{Message, Refusal};
 use super::outbox::Outbox;
 
 mod flow;
@@ -140,68 +139,64 @@ impl Receivers {
         }
     }
 
-    /// Handles a SYN or data packet of the flow whose number has this upper half.
-    pub fn handle_packet(
-        &mut self,
-        now: Time,
-        from: SocketAddrV4,
-        high: u32,
-        read: &Read,
-        payload: &[u8],
-        out: &mut Outbox,
-    ) {
-        let header = &read.packet.transport;
-        let key = (from, message::number(high, header.flow()));
-        let syn = header.has(flag::SYN);
-        let known = self.flows.get(&key);
-        if !syn && known.is_none() {
-            return self.handle_unknown(now, key, out);
+    /// Handles a SYN or data packet of this flow. Its acknowledgement replaces it.
+    pub fn handle_packet(&mut self, now: Time, key: Key, packet: &mut Packet, payload: &[u8], out: &mut Outbox) {
+        if packet.transport.has(flag::SYN) {
+            self.handle_syn(now, key, packet, payload, out);
+        } else {
+            self.handle_data(now, key, packet, payload, out);
         }
-        let again = known.is_some_and(|flow| !syn || flow.is_greeted_by(&self.gate, payload));
-        if !again && !self.open(now, key, header.options(), payload, out) {
+    }
+
+    fn handle_syn(&mut self, now: Time, key: Key, packet: &mut Packet, greeting: &[u8], out: &mut Outbox) {
+        let again = self.flows.get(&key).is_some_and(|flow| flow.is_greeted_by(&self.gate, greeting));
+        if !again && !self.open(now, key, packet.transport.options(), greeting, out) {
             return;
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
         flow.last_packet_at = now;
-        if !syn {
-            let (segment, last) = (header.segment(), header.has(flag::FIN));
-            if payload.len() != header.payload() as usize || !flow.stock.fits(segment, payload.len(), last) {
-                self.counters.misfits += 1;
-                return;
-            }
-            if let Some(verdict) = flow.stock.failure() {
-                // The verdict may have been lost.
-                if self.may_answer_unknown(now) {
-                    send_verdict(&self.gate, key, verdict, 0, out);
-                }
-                return;
-            }
-            let before = flow.memory();
-            if !flow.stock.has_room() {
-                self.waiting = self.waiting + flow.memory() - before;
-                (self.stalled, self.counters.no_room) = (true, self.counters.no_room + 1);
-                return;
-            }
-            let keeps = flow.would_keep(segment, payload.len());
-            if keeps > 0 && self.waiting + keeps > self.limits.waiting {
-                self.counters.no_room += 1;
-                return;
-            }
-            flow.established = true;
-            // Beyond the window the core's end also drops segments.
-            if segment.checked_sub(flow.receiver.expected()).is_none_or(|ahead| ahead < self.limits.window) {
-                flow.stock.take(segment, payload, last);
-            }
-            flow.marked += (read.packet.tos & 3 == 3) as u64;
-            if flow.answers.take(&read.packet) {
-                self.news.push((key, flow.answers));
-            }
-            flow.receiver.handle_packet(now, &read.packet);
-            self.waiting = self.waiting + flow.memory() - before;
-        } else {
-            flow.receiver.handle_packet(now, &read.packet);
+        flow.acknowledge(now, key, packet, &self.gate, out);
+        self.next_ack_at = self.next_ack_at.min(flow.receiver.poll_timeout());
+    }
+
+    fn handle_data(&mut self, now: Time, key: Key, packet: &mut Packet, payload: &[u8], out: &mut Outbox) {
+        let Some(flow) = self.flows.get_mut(&key) else { return self.handle_unknown(now, key, out) };
+        flow.last_packet_at = now;
+        let header = &packet.transport;
+        let (segment, last) = (header.segment(), header.has(flag::FIN));
+        if payload.len() != header.payload() as usize || !flow.stock.fits(segment, payload.len(), last) {
+            self.counters.misfits += 1;
+            return;
         }
-        flow.acknowledge(now, key, &self.gate, out);
+        if let Some(verdict) = flow.stock.failure() {
+            // The verdict may have been lost.
+            if self.may_answer_unknown(now) {
+                send_verdict(&self.gate, key, verdict, 0, out);
+            }
+            return;
+        }
+        let has_room = flow.stock.has_room();
+        flow.count_memory(&mut self.waiting);
+        if !has_room {
+            (self.stalled, self.counters.no_room) = (true, self.counters.no_room + 1);
+            return;
+        }
+        let keeps = flow.would_keep(segment, payload.len());
+        if keeps > 0 && self.waiting + keeps > self.limits.waiting {
+            self.counters.no_room += 1;
+            return;
+        }
+        flow.established = true;
+        // Beyond the window the core's end also drops segments.
+        if segment.checked_sub(flow.receiver.expected()).is_none_or(|ahead| ahead < self.limits.window) {
+            flow.stock.take(segment, payload, last);
+        }
+        flow.marked += (packet.tos & 3 == 3) as u64;
+        if flow.answers.take(packet) {
+            self.news.push((key, flow.answers));
+        }
+        flow.acknowledge(now, key, packet, &self.gate, out);
+        flow.count_memory(&mut self.waiting);
         self.next_ack_at = self.next_ack_at.min(flow.receiver.poll_timeout());
     }
 
@@ -339,9 +334,8 @@ impl Receivers {
             let Some((key, flow)) = self.flows.iter_mut().find(|(_, f)| f.stock.serial() == Some(serial)) else {
                 continue;
             };
-            let before = flow.memory();
             flow.stock.catch_up(verdict);
-            self.waiting = self.waiting + flow.memory() - before;
+            flow.count_memory(&mut self.waiting);
             send_verdict(&self.gate, *key, verdict, flow.receiver.stats().payload, out);
             self.ended.push(flow.ended(*key, now));
         }
@@ -352,9 +346,8 @@ impl Receivers {
     /// Writes in-order data to the disk; `stalls` returns whether it does not keep up.
     fn write(&mut self, mut stalls: impl FnMut(&mut Stock) -> bool) {
         for flow in self.flows.values_mut().filter(|flow| flow.stock.serial().is_some()) {
-            let before = flow.memory();
             self.stalled |= stalls(&mut flow.stock);
-            self.waiting = self.waiting + flow.memory() - before;
+            flow.count_memory(&mut self.waiting);
         }
     }
 
@@ -384,7 +377,7 @@ impl Receivers {
             for (key, flow) in &mut self.flows {
                 if flow.receiver.poll_timeout() <= now {
                     flow.receiver.handle_timeout(now);
-                    flow.acknowledge(now, *key, &self.gate, out);
+                    flow.acknowledge_delayed(now, *key, &self.gate, out);
                 }
                 self.next_ack_at = self.next_ack_at.min(flow.receiver.poll_timeout());
             }
@@ -413,7 +406,7 @@ impl Receivers {
     /// Removes a flow.
     fn forget(&mut self, key: Key) -> Option<Receiving> {
         let flow = self.flows.remove(&key)?;
-        self.waiting -= flow.memory();
+        self.waiting -= flow.counted;
         Some(flow)
     }
     /// When [`handle_timeout`](Receivers::handle_timeout) has to be called.

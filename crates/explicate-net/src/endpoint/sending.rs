@@ -16,6 +16,8 @@ use super::outbox::Outbox;
 
 /// For this time a file that the receiver reports as in transfer is offered again.
 const BUSY: Time = Time::secs(6);
+/// What may be the cause of a silence.
+pub const SILENT: &str = "is `explicated recv` running there by UDP (its options --key, --open, --transport udp), and does UDP reach its port?";
 /// Delay before a SYN is repeated if its answer requires that.
 const AGAIN: Time = Time::millis(500);
 /// Interval between two requests for the verdict.
@@ -264,7 +266,9 @@ impl Sending {
             }
         }
         if self.gives_up() <= now {
-            self.state = TransferState::Failed(format!("no answer from {} for {}", self.peer, seconds(self.timeout)));
+            let silence = format!("no answer from {} for {}", self.peer, seconds(self.timeout));
+            let hint = if self.have.is_none() { format!("; {SILENT}") } else { String::new() };
+            self.state = TransferState::Failed(silence + &hint);
         }
     }
     /// The failure that a verdict indicates.

@@ -14,8 +14,8 @@ use crate::endpoint::auth::Key;
 use crate::endpoint::echoes::{Echoes, PROBES};
 use crate::endpoint::gate::{Admission, Gate};
 use crate::endpoint::hello;
-use crate::endpoint::high;
-use crate::endpoint::message::{Message, Refusal, number};
+use crate::endpoint::message::{Message, Refusal};
+use crate::endpoint::number_of;
 use crate::error::Result;
 
 /// A cookie is valid for at most this time.
@@ -46,21 +46,23 @@ impl Probed {
         };
         let mut headers = [0; MOST_HEADERS];
         let length = datagram::write(&answer.to_packet(), &SackRanges::NONE, &mut headers);
-        Some(headers[..length].to_vec())
+        // No answer is longer than its cause.
+        (length <= bytes.len()).then(|| headers[..length].to_vec())
     }
-    /// The refusal of a flow by UDP, if that is its greeting; within the rate limit of cookies, and not longer than the greeting.
+    /// The refusal of a flow by UDP, if that is its greeting; within the rate limit of cookies.
+    /// Version 0.1 understands only that its flow is unknown.
     fn refuse(&mut self, now: Time, from: SocketAddrV4, read: &Read, bytes: &[u8]) -> Option<Message> {
-        if !read.packet.transport.has(flag::SYN) || hello::version(&bytes[read.payload..]).is_none() {
-            return None;
-        }
-        let number = number(high(bytes, read), read.packet.transport.flow());
+        let version = hello::version(&bytes[read.payload..]).filter(|_| read.packet.transport.has(flag::SYN))?;
+        let number = number_of(bytes, read);
         self.gate.cookie(now, from, number)?;
-        Some(Message::Refused(number, Refusal::Quic))
+        Some(if version == 1 { Message::Unknown(number) } else { Message::Refused(number, Refusal::Quic) })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use explicate_core::wire::Packet;
+
     use super::*;
     use crate::endpoint::auth::probe_code;
 
@@ -91,5 +93,24 @@ mod tests {
         let from_ipv6 = "[2001:db8::1]:5".parse().unwrap();
         assert!(probed.answer(other, &probe).is_none() && probed.answer(from_ipv6, &probe).is_none());
         assert!(probed.answer(asks, &bytes(&Message::Question(7, [0; 20]))).is_none());
+    }
+
+    #[test]
+    fn a_sender_by_udp_gets_an_answer_that_its_version_understands() {
+        let mut probed = Probed::new().unwrap();
+        let from = "10.0.0.1:5".parse().unwrap();
+        let mut syn = Packet::EMPTY;
+        syn.transport.set_flags(flag::SYN);
+        syn.transport.set_flow(5);
+        let mut headers = [0; MOST_HEADERS];
+        let length = datagram::write(&syn, &SackRanges::NONE, &mut headers);
+        let mut answer = |greeting: &[u8]| {
+            let answer = probed.answer(from, &[&headers[..length], greeting].concat())?;
+            Message::of(&datagram::read(&answer).unwrap().packet)
+        };
+        assert_eq!(answer(b"explicate/1 protocol=xcp packet=1500"), Some(Message::Unknown(5)));
+        assert_eq!(answer(b"explicate/2 protocol=xcp packet=1500"), Some(Message::Refused(5, Refusal::Quic)));
+        assert_eq!(answer(b"nonsense"), None);
+        assert_eq!(answer(b"explicate/1"), None, "the answer would be longer");
     }
 }

@@ -26,6 +26,7 @@ fn numbers_without_a_meaning_are_refused() {
         (&["recv", "--memory", "0"], "0 is not in 1.."),
         (&["recv", "--bind", "127.0.0.1:0", "--replace"], "--to <DIR>"),
         (&["recv", "--bind", "127.0.0.1:0", "--quota", "9"], "--to <DIR>"),
+        (&["recv", "--to", "x", "--quota", "4XB"], "`4XB` is not a number of bytes: there is no unit `XB`"),
         (&["recv", "--keep-parts", "nan"], "a number from 0"),
         (&["send", "127.0.0.1:0", "--transport", "udp"], "the receiver is a name or an IPv4 address"),
         (&["send", "127.0.0.1", "--transport", "udp", "--packet", "9001B"], "both ends take 9000B at most"),

@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 
+use crate::datagrams::programs::fails;
 use crate::datagrams::{
     HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, transfer, turn,
 };
@@ -160,6 +161,17 @@ fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
         "{:?}",
         sending.state
     );
+}
+
+#[test]
+fn a_silence_is_told_of_before_the_patience_ends() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let SocketAddr::V4(address) = silent.local_addr().unwrap() else { panic!("IPv4") };
+    let told = fails(address, &["--time", "1", "--patience", "4"]);
+    let lines: Vec<&str> = told.lines().collect();
+    let hint = "is `explicated recv` running there by UDP";
+    assert!(lines[0].contains("of --patience remain") && lines[0].contains(hint), "{told}");
+    assert!(lines[1].contains("for 4 s") && lines[1].contains(hint) && lines.len() == 2, "{told}");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use crate::datagrams::bytes;
 use crate::datagrams::programs::{Done, Folder, Recv, send};
 use explicate_core::datagram;
 use explicate_core::wire::flag;
-use explicate_net::endpoint::high;
-use explicate_net::endpoint::message::{Message, number};
+use explicate_net::endpoint::message::Message;
+use explicate_net::endpoint::number_of;
 use serde_json::Value;
 
 /// The data packet at which the attacker begins, and the file's length in bytes.
@@ -34,7 +34,7 @@ fn data_of(packet: &[u8]) -> Option<u64> {
     let read = datagram::read(packet).ok()?;
     let header = &read.packet.transport;
     let is_data = !header.has(flag::SYN) && !header.has(flag::ACK) && !header.has(flag::CONTROL);
-    is_data.then(|| number(high(packet, &read), header.flow()))
+    is_data.then(|| number_of(packet, &read))
 }
 
 /// Sends a file through a host on the path, which passes everything and shows each data packet from the 300th on to the attacker.

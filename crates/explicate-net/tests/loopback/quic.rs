@@ -2,19 +2,22 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
+use crate::datagrams::bytes;
+use crate::datagrams::programs::Done;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::content::store::Offer;
-use explicate_net::endpoint::message::{Refusal, Verdict};
+use explicate_net::endpoint::message::{Message as WireMessage, Refusal, Verdict};
 use explicate_net::files::message::{self, Kind};
 use explicate_net::files::pairing::State;
 use explicate_net::files::sending::Sending;
@@ -423,6 +426,50 @@ fn nonsense_harms_no_transfer() {
     let (path, content) = place.file("a", 100_000);
     let sent = place.send("a", &recv.address, &[text(&path)]);
     assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+}
+
+/// A host on the path, which passes everything, adds packets in the name of either end: changed and cut copies, and what ends a
+/// transfer by UDP.
+#[test]
+fn packets_forged_on_the_path_end_nothing() {
+    let place = Place::new();
+    let recv = Recv::start(&place, &[]);
+    let (path, content) = place.file("a", 3_000_000);
+    let (near, far) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    far.connect(&recv.address).unwrap();
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    }
+    let (done, forged, sender) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU16::new(0));
+    let pass = |from: &UdpSocket, to: &(dyn Fn(&[u8]) + Sync), seen: &dyn Fn(u16)| {
+        let mut buffer = [0; 70_000];
+        while !done.load(Ordering::Relaxed) {
+            let Ok((length, peer)) = from.recv_from(&mut buffer) else { continue };
+            seen(peer.port());
+            let packet = &buffer[..length];
+            to(packet);
+            let mut changed = packet.to_vec();
+            changed[length - 1] ^= 1;
+            to(&changed);
+            to(&packet[..length.min(50)]);
+            to(&bytes(&WireMessage::Unknown(7).to_packet(), &[]));
+            forged.fetch_add(3, Ordering::Relaxed);
+        }
+    };
+    let to_sender = |packet: &[u8]| {
+        let _ = near.send_to(packet, ("127.0.0.1", sender.load(Ordering::Relaxed)));
+    };
+    let to_receiver = |packet: &[u8]| {
+        let _ = far.send(packet);
+    };
+    let sent = scope(|threads| {
+        let _end = Done(&done);
+        threads.spawn(|| pass(&near, &to_receiver, &|port| sender.store(port, Ordering::Relaxed)));
+        threads.spawn(|| pass(&far, &to_sender, &|_| ()));
+        place.send("a", &near.local_addr().unwrap().to_string(), &[text(&path), "--pair", &recv.line])
+    });
+    assert!(sent.is_good() && place.arrived("a").unwrap() == content, "{}", sent.said);
+    assert!(forged.load(Ordering::Relaxed) > 1000, "{forged:?}");
 }
 
 #[test]

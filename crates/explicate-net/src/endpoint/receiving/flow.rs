@@ -31,6 +31,8 @@ pub struct Receiving {
     pub hello: Hello,
     /// The destination of its payload.
     pub(super) stock: Stock,
+    /// Bytes of memory that the total of all flows has of this one.
+    pub(super) counted: usize,
     /// Another flow of this source offered the same file: the sender may have restarted.
     pub(super) may_be_stale: bool,
     /// The code (or cookie) that admitted it; a SYN with another does not belong to it.
@@ -79,6 +81,7 @@ impl Receiving {
             receiver,
             hello,
             stock,
+            counted: 0,
             may_be_stale,
             code,
             have,
@@ -94,29 +97,40 @@ impl Receiving {
         let sealed = Sealed::of(greeting);
         gate.is_trusting() || sealed.code.or(sealed.cookie) == Some(self.code)
     }
-    /// Sends an acknowledgement if one is due.
-    pub(super) fn acknowledge(&mut self, now: Time, (to, number): Key, gate: &Gate, out: &mut Outbox) {
-        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        if !self.receiver.poll_transmit(now, &mut packet, &mut sack) {
-            return;
+    /// Handles a SYN or data packet, replaces it by its acknowledgement and sends that, unless it is delayed.
+    pub(super) fn acknowledge(&mut self, now: Time, key: Key, packet: &mut Packet, gate: &Gate, out: &mut Outbox) {
+        let mut sack = SackRanges::NONE;
+        if self.receiver.turn(now, packet, &mut sack) {
+            self.send(key, packet, &sack, gate, out);
         }
+    }
+    /// Sends a delayed acknowledgement that is due.
+    pub(super) fn acknowledge_delayed(&mut self, now: Time, key: Key, gate: &Gate, out: &mut Outbox) {
+        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
+        if self.receiver.poll_transmit(now, &mut packet, &mut sack) {
+            self.send(key, &packet, &sack, gate, out);
+        }
+    }
+    fn send(&self, (to, number): Key, packet: &Packet, sack: &SackRanges, gate: &Gate, out: &mut Outbox) {
         let (high, header) = ((number >> 32) as u32, &packet.transport);
         if high == 0 {
-            return out.push(to, &packet, &sack, |_| 0);
+            return out.push(to, packet, sack, |_| 0);
         }
         let greeted = header
             .has(flag::SYN)
             .then(|| answer_bytes(self.have, gate.proof(number, header.options(), &self.code, self.have)));
-        out.push(to, &packet, &sack, |room| {
+        out.push(to, packet, sack, |room| {
             room[..4].copy_from_slice(&high.to_be_bytes());
             let Some((bytes, length)) = greeted else { return 4 };
             room[4..4 + length].copy_from_slice(&bytes[..length]);
             4 + length
         });
     }
-    /// Bytes of memory that out-of-order and unwritten data take.
-    pub(super) fn memory(&self) -> usize {
-        self.stock.waiting() + self.receiver.memory()
+    /// Corrects the memory of all flows, bytes, by what out-of-order and unwritten data of this one take now.
+    pub(super) fn count_memory(&mut self, total: &mut usize) {
+        let memory = self.stock.waiting() + self.receiver.memory();
+        *total = *total + memory - self.counted;
+        self.counted = memory;
     }
     /// Maximum memory that a segment would add, bytes.
     pub(super) fn would_keep(&self, segment: u32, length: usize) -> usize {
