@@ -74,7 +74,8 @@ const charts = (() => {
 
   // Charts of a figure keep equal heights: that of the highest line that is shown, in the part that is zoomed to.
   const heights = (box, data, plot) => {
-    const [left, right] = data.x.range, [bottom, top] = data.y.range, { min, max } = plot.scales.x, figure = figureOf(box);
+    const [left, right] = data.x.range, [bottom, top] = data.y.range, figure = figureOf(box);
+    const min = plot.scales.x.min ?? left, max = plot.scales.x.max ?? right; // uPlot asks before it has set them
     const hidden = new Set([...figure.querySelectorAll('.legend [aria-pressed="false"]')].map((button) => Number(button.dataset.series)));
     if (hidden.size === 0 && !(min > left || max < right)) return [bottom, top];
     let peak = -Infinity;
