@@ -282,8 +282,8 @@ def test_a_chart_shows_its_whole_range_from_the_start(scenario: Path, open_repor
     swept = explicate.sweep(scenario, {"topology.bottleneck.delay": ["0ms", "5ms", "20ms"]}, runs=2)
     page = open_report(swept).page
     shown = page.evaluate(
-        "[...charts.all.values()].map(({ data, plot }) => "
-        "[...data.x.range, ...data.y.range, plot.scales.x.min, plot.scales.x.max, plot.scales.y.min, plot.scales.y.max])"
+        "[...charts.all.values()].map(({ data, plot: { scales: { x, y } } }) => "
+        "[...data.x.range, ...data.y.range, x.min, x.max, y.min, y.max])"
     )
     assert len(shown) > 5
     assert [one[4:] for one in shown] == [one[:4] for one in shown]
