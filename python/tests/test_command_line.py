@@ -58,6 +58,14 @@ def test_what_is_written_has_one_option_everywhere() -> None:
     assert {tuple(options) for options in found.values()} == {("-o", "--output")}, found
 
 
+def test_without_a_command_the_help_is_shown(capsys: Capture) -> None:
+    assert main([]) == cli.BAD_INPUT
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("usage: explicate")
+    assert "explicate new dumbbell > mine.toml" in shown.err
+
+
 def test_the_exit_status_of_every_end_is_documented() -> None:
     ends = {str(value) for value in (cli.OK, cli.FAILED, cli.BAD_INPUT, cli.INTERRUPTED, cli.PIPE_CLOSED)}
     shown = build_parser().format_help().partition("exit status:")[2]
