@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from explicate.console import table
 from explicate.engine import BenchCase, Column, Entry
-from explicate.text import number, percent, rate
+from explicate.text import amount, number, percent, rate
 
 if TYPE_CHECKING:  # lists need no frames, and no Polars
     import polars as pl
@@ -76,7 +76,7 @@ def links(results: Results) -> str:
             row["link"],
             *(str(row[axis]) for axis in results.axes),
             percent(row["utilisation"]),
-            *(number(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
+            *(amount(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
             *(number(row[name]) for name in ("drops_overflow", "drops_early", "drops_channel", "marks")),
         ]
         for row in shown

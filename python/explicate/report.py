@@ -20,7 +20,7 @@ from explicate.files import write_text
 from explicate.lab import VARIANT
 from explicate.results import Results
 from explicate.summary import busy_links, margin_95
-from explicate.text import number, percent, rate
+from explicate.text import amount, number, percent, rate
 
 MOST_LINK_ROWS = 24
 MOST_LETTERS = 48
@@ -200,7 +200,7 @@ def _links(results: Results) -> str:
             str(row["link"]),
             *(str(row[axis]) for axis in results.axes),
             percent(row["utilisation"]),
-            *(number(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
+            *(amount(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
             *(number(row[name]) for name in ("drops_overflow", "drops_early", "drops_channel", "marks")),
         ]
         for row in rows[:MOST_LINK_ROWS]

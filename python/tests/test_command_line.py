@@ -168,10 +168,11 @@ def test_an_unknown_protocol_is_an_error_of_its_option(
     native_real: ModuleType, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(engine.template("dumbbell"), encoding="utf-8")
+    path.write_text(engine.template("geo"), encoding="utf-8")
     assert main(["compare", str(path), "--protocols", "xcp,xpc"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("explicate: --protocols: no protocol is called `xpc`")
+    assert error.count("no protocol is called") == 1, "once for both groups of flows"
     assert "--set" not in error
 
 
