@@ -287,3 +287,13 @@ def test_a_chart_shows_its_whole_range_from_the_start(scenario: Path, open_repor
     )
     assert len(shown) > 5
     assert [one[4:] for one in shown] == [one[:4] for one in shown]
+
+
+def test_names_of_rows_stay_in_view_on_a_phone(both: explicate.Results, open_report: Open) -> None:
+    page = open_report(both, viewport=PHONE).page
+    place = """() => {
+        const cell = document.querySelector("#links tbody th"), box = cell.closest(".scroll");
+        box.scrollLeft = 150;
+        return [box.scrollLeft, cell.getBoundingClientRect().left - box.getBoundingClientRect().left];
+    }"""
+    assert page.evaluate(place) == [150, 0]
