@@ -335,6 +335,18 @@ def test_every_template_and_example_is_listed(native_real: ModuleType, capsys: C
         assert re.search(rf"^  {name} +\S", listed, re.MULTILINE), name
 
 
+def test_a_template_goes_into_a_file_of_its_own(native_real: ModuleType, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "study" / "mine.toml"
+    assert main(["new", "traces", "-o", str(path)]) == 0
+    streams = capsys.readouterr()
+    assert (streams.out, path.read_text(encoding="utf-8")) == ("", examples.text("traces"))
+    assert main(["check", "-q", str(path)]) == 0, "the traces that it reads are beside it"
+    path.write_text("mine", encoding="utf-8")
+    assert main(["new", "traces", "-o", str(path)]) == 2
+    assert "mine.toml: exists already" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str, capsys: Capture) -> None:
     assert main(["completion", shell]) == 0
