@@ -159,7 +159,7 @@ $(VENV)/dist: $(VENV)/ready requirements-dist.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-dist.txt
 	touch $@
 
-dist: $(VENV)/dist ## All that a release uploads, in dist/: a quarter of an hour on two cores
+dist: $(VENV)/dist ## All that a release uploads, in dist/: 19 minutes of processor time
 	scripts/packages npm:npm
 	scripts/fetch_uplot --required
 	PATH=$(CURDIR)/$(VENV)/bin:$$PATH $(PY) scripts/dist.py

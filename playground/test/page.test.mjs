@@ -312,6 +312,15 @@ for (const [size, viewport] of [["desktop", DESKTOP], ["phone", PHONE]]) {
   }
 }
 
+test("on a phone the controls stand below the lanes and above the curves", async () => {
+  await visit("?router", { viewport: PHONE }, async (page) => {
+    const tops = await page.evaluate(() => ["#story", "#transport", "#lanes", "#controls", "#curves"].map((id) => document.querySelector(id).getBoundingClientRect().top));
+    assert.deepEqual(tops, tops.toSorted((a, b) => a - b));
+    await page.evaluate(() => scrollTo(0, 600));
+    assert.equal(await page.evaluate(() => document.querySelector("#transport").getBoundingClientRect().top), 0, "playback stays in view");
+  });
+});
+
 test("words in the picture of a narrow lane end before the receivers", async () => {
   await visit("", { viewport: PHONE }, async (page) => {
     await page.addInitScript(() => {

@@ -6,7 +6,6 @@ import argparse
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -127,6 +126,9 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         verbs.add_parser(name, help=summary, add_help=False)
     known = [*commands.SUMMARIES, *commands.OLD_NAMES]
     at = next((i for i, word in enumerate(argv) if not word.startswith("-")), None)
+    if not argv:
+        parser.print_help(sys.stderr)
+        parser.exit(BAD_INPUT)
     if at is None:
         return parser.parse_args(argv)  # --help, --version, or an error
     name = argv[at]
@@ -144,7 +146,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 def _defect(error: BaseException) -> int:
     if os.environ.get("EXPLICATE_DEBUG"):
-        traceback.print_exception(error)
+        _print_traceback(error)
     console.complain(f"internal error: {type(error).__name__}: {error}")
     console.complain("this is a defect in explicate; EXPLICATE_DEBUG=1 shows where")
     return FAILED
@@ -210,9 +212,15 @@ def _performed(args: argparse.Namespace) -> int:
         where = _raised_in(error)
         if where is None:
             raise
-        traceback.print_exception(error)
+        _print_traceback(error)
         console.complain(f"the run failed {where}")
         return FAILED
+
+
+def _print_traceback(error: BaseException) -> None:
+    import traceback  # noqa: PLC0415 (not needed for `--help`)
+
+    traceback.print_exception(error)
 
 
 def _raised_in(error: Exception) -> str | None:

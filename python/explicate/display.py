@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from explicate.console import table
 from explicate.engine import BenchCase, Column, Entry
-from explicate.text import number, percent, rate
+from explicate.text import amount, number, percent, rate
 
 if TYPE_CHECKING:  # lists need no frames, and no Polars
     import polars as pl
@@ -34,10 +34,12 @@ def heading(results: Results) -> str:
 
 def groups(results: Results) -> str:
     """Return the table of the flow groups, one line per point of the axes and group."""
+    from explicate.summary import margin_95  # noqa: PLC0415
+
     summary = results.summary().to_dicts()
-    spread = any(row["goodput_sd_bps"] for row in summary)
+    margins = [margin_95(row["goodput_sd_bps"], row["runs"]) for row in summary]
     done = any(row["completion_s"] is not None for row in summary)
-    head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± runs"] if spread else []), "Jain"]
+    head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± 95 %"] if any(margins) else []), "Jain"]
     head += ["retransmits", "timeouts", "RTT ms", *(["done s"] if done else [])]
     body = [
         [
@@ -46,14 +48,14 @@ def groups(results: Results) -> str:
             row["protocol"],
             str(row["flows"]),
             rate(row["goodput_bps"]),
-            *([rate(row["goodput_sd_bps"]) if row["goodput_sd_bps"] else "–"] if spread else []),
+            *([rate(margin) if margin else "–"] if any(margins) else []),
             "–" if row["jain"] is None else f"{row['jain']:.3f}",
             number(row["retransmissions"]),
             number(row["timeouts"]),
             number(row["rtt_mean_ms"]),
             *([number(row["completion_s"])] if done else []),
         ]
-        for row in summary
+        for row, margin in zip(summary, margins, strict=True)
     ]
     return "\n".join(filter(None, [table(head, body, left=len(results.axes) + 2), results.sameness()]))
 
@@ -74,7 +76,7 @@ def links(results: Results) -> str:
             row["link"],
             *(str(row[axis]) for axis in results.axes),
             percent(row["utilisation"]),
-            *(number(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
+            *(amount(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
             *(number(row[name]) for name in ("drops_overflow", "drops_early", "drops_channel", "marks")),
         ]
         for row in shown

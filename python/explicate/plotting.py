@@ -26,6 +26,13 @@ COLUMN_IN, TEXT_IN = 3.33, 7.0
 """Widths in inches of a column and of the text of a two-column page (ACM's; IEEE's column has 3.5)."""
 PANEL_IN = 2.1
 """Height of a panel, in inches."""
+LEGEND_IN = 0.16
+"""Height of a line of a legend, in inches."""
+MOST_LETTERS = 48
+"""Names below the bars of a column that stand side by side; longer ones are turned."""
+TURNED = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"}
+FEW_POINTS = 24
+"""A line with as many points at most shows where they are."""
 FORMATS = ("pdf", "svg", "png")
 PRINT = ("#0067a5", "#c44e00", "#007a5a", "#b0478a", "#8a6a00", "#2f8fc4", "#5b3fa0", "#6b6b6b")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1.5, 1, 1.5)))
@@ -117,7 +124,9 @@ def _drawn(mpl: Any, figure: Figure, width: float | None) -> Any:
     across = min(len(panels), 1 if width is not None and width <= COLUMN_IN else 3 if len(panels) != 4 else 2)
     down = math.ceil(len(panels) / across)
     wide = width if width is not None else COLUMN_IN if across == 1 else TEXT_IN
-    canvas = mpl.figure.Figure(figsize=(wide, PANEL_IN * down + 0.35), layout="constrained")
+    rows = math.ceil(len(figure.names) / _columns(figure, across)) if len(figure.names) > 1 else 0
+    high = PANEL_IN * down + LEGEND_IN * max(2, rows)
+    canvas = mpl.figure.Figure(figsize=(wide, high), layout="constrained")
     grid = canvas.subplots(down, across, squeeze=False).flatten()
     for axes, panel in zip(grid, panels, strict=False):
         draw_panel(axes, panel)
@@ -143,7 +152,9 @@ def draw_panel(axes: Any, panel: Panel) -> None:
             width=0.72,
         )
         places = panel.names or [(i + 0.5, str(i + 1)) for i in range(0, len(panel.bars), max(1, len(panel.bars) // 8))]
-        axes.set_xticks([at for at, _ in places], [name for _, name in places])
+        names = [name for _, name in places]
+        turned = TURNED if sum(map(len, names)) > MOST_LETTERS else {}
+        axes.set_xticks([at for at, _ in places], names, **turned)
         axes.grid(visible=False, axis="x")
         axes.set_axisbelow(True)
     for one in panel.series:
@@ -153,7 +164,8 @@ def draw_panel(axes: Any, panel: Panel) -> None:
             if one.low:
                 axes.vlines(one.x, one.low, one.high, color=colour, linewidth=0.6)
             continue
-        axes.plot(one.x, one.y, **line_style(one.place), **({"linewidth": 0.7} if one.loose else {}))
+        marks = {"marker": ".", "markersize": 3} if len(one.x) <= FEW_POINTS and not one.loose else {}
+        axes.plot(one.x, one.y, **line_style(one.place), **marks, **({"linewidth": 0.7} if one.loose else {}))
         if one.low:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0)
     _frame(axes, frame)
@@ -194,9 +206,13 @@ def _legend(canvas: Any, figure: Figure, across: int) -> None:
         else Line2D([], [], **line_style(i))
         for i in range(len(figure.names))
     ]
+    canvas.legend(marks, figure.names, loc="outside upper center", ncols=_columns(figure, across))
+
+
+def _columns(figure: Figure, across: int) -> int:
+    """Return how many names of a legend stand side by side."""
     letters = max(map(len, figure.names)) + 5
-    columns = max(1, min(len(figure.names), int((48 if across == 1 else 104) / letters)))
-    canvas.legend(marks, figure.names, loc="outside upper center", ncols=columns)
+    return max(1, min(len(figure.names), int((48 if across == 1 else 104) / letters)))
 
 
 def listed(results: Results) -> str:

@@ -19,10 +19,12 @@ from explicate.figures.sweep import axis_label
 from explicate.files import write_text
 from explicate.lab import VARIANT
 from explicate.results import Results
-from explicate.summary import busy_links
-from explicate.text import number, percent, rate
+from explicate.summary import busy_links, margin_95
+from explicate.text import amount, number, percent, rate
 
 MOST_LINK_ROWS = 24
+MOST_LETTERS = 48
+"""Of all names side by side below the bars of a chart."""
 
 
 def write_report(results: Results | str | Path, path: str | Path) -> Path:
@@ -156,11 +158,11 @@ def table_html(
 
 def _groups(results: Results) -> str:
     rows = results.summary().to_dicts()
-    spread = any(row["goodput_sd_bps"] for row in rows)
+    margins = [margin_95(row["goodput_sd_bps"], row["runs"]) for row in rows]
     done = any(row["completion_s"] is not None for row in rows)
     head = [(axis_label(axis), "") for axis in results.axes]
     head += [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
-    head += [("± among runs", "")] if spread else []
+    head += [("± 95 %", "of the mean")] if any(margins) else []
     head += [("Jain index", ""), ("retransmits", "packets"), ("timeouts", "")]
     head += [("RTT", "mean ms")] + ([("completion", "mean s")] if done else [])
     body = [
@@ -170,14 +172,14 @@ def _groups(results: Results) -> str:
             str(row["protocol"]),
             str(row["flows"]),
             rate(row["goodput_bps"]),
-            *([rate(row["goodput_sd_bps"]) if row["goodput_sd_bps"] else "–"] if spread else []),
+            *([rate(margin) if margin else "–"] if any(margins) else []),
             "–" if row["jain"] is None else f"{row['jain']:.3f}",
             number(row["retransmissions"]),
             number(row["timeouts"]),
             number(row["rtt_mean_ms"]),
             *([number(row["completion_s"])] if done else []),
         ]
-        for row in rows
+        for row, margin in zip(rows, margins, strict=True)
     ]
     same = results.sameness()
     caption = "Flow groups: means per flow and sums per run, over all runs"
@@ -198,7 +200,7 @@ def _links(results: Results) -> str:
             str(row["link"]),
             *(str(row[axis]) for axis in results.axes),
             percent(row["utilisation"]),
-            *(number(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
+            *(amount(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
             *(number(row[name]) for name in ("drops_overflow", "drops_early", "drops_channel", "marks")),
         ]
         for row in rows[:MOST_LINK_ROWS]
@@ -227,8 +229,17 @@ def panel_html(panel: Panel, columns: int) -> str:
     """Return one chart with its caption."""
     caption = f"<h3>{escape(panel.caption)}</h3>" if panel.caption else ""
     if panel.bars:
-        return caption + bar_chart(panel.axes, panel.bars, panel.names)
+        names, listed = _names_below(panel.names)
+        return caption + bar_chart(panel.axes, panel.bars, names) + listed
     return caption + line_chart(panel.axes, panel.series, columns)
+
+
+def _names_below(names: Sequence[tuple[float, str]]) -> tuple[Sequence[tuple[float, str]], str]:
+    """Return the names of places below a chart; numbers and a list where they do not fit."""
+    if sum(len(name) for _, name in names) <= MOST_LETTERS:
+        return names, ""
+    items = "".join(f"<li>{escape(name)}</li>" for _, name in names)
+    return [(at, str(i)) for i, (at, _) in enumerate(names, 1)], f'<ol class="names">{items}</ol>'
 
 
 def _legend(figure: Figure) -> str:

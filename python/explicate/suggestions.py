@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 
 OPTIONS: Mapping[str, Sequence[str]] = {
@@ -68,4 +67,6 @@ def instead(word: str, known: Collection[str], shown: Collection[str] = ()) -> s
 
 def nearest(word: str, known: Collection[str]) -> str | None:
     """Return the name that is spelled nearly as `word`, if there is one."""
+    import difflib  # noqa: PLC0415 (not needed for `--help`)
+
     return next(iter(difflib.get_close_matches(word, list(known), 1)), None)

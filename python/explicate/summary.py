@@ -30,6 +30,11 @@ def t_95(freedom: int) -> float:
     return 1.96 + 2.372 / freedom + 2.823 / freedom**2  # Cornish-Fisher; 2.0394 at 31, the table says 2.0395
 
 
+def margin_95(deviation: float | None, runs: int) -> float | None:
+    """Return half the 95 % interval of a mean over `runs` from their standard deviation; nothing for one run."""
+    return None if deviation is None else deviation * t_95(runs - 1) / math.sqrt(runs)
+
+
 def jain_index(values: Iterable[float | None], counts: Iterable[int] | None = None) -> float:
     """Return Jain's fairness index (Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything.
 

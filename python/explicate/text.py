@@ -21,6 +21,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits - 1 - math.floor(math.log10(abs(value)))}f}"
 
 
+def amount(value: float | None) -> str:
+    """Return a mean of packets or milliseconds: as a number, or that it is next to nothing."""
+    return "<0.001" if value is not None and 0 < value < 1e-3 else number(value)
+
+
 def prefix(largest: float) -> tuple[float, str]:
     """Return the factor and the SI prefix for `largest`: 8e6 gives (1e6, "M")."""
     for factor, name in PREFIXES:

@@ -275,3 +275,25 @@ def test_without_scripts_tables_are_readable(single: explicate.Results, open_rep
     assert page.locator("#groups").is_visible()
     assert not page.locator("#theme").is_visible()
     assert not page.locator(".copy").is_visible()
+
+
+def test_a_chart_shows_its_whole_range_from_the_start(scenario: Path, open_report: Open) -> None:
+    """Even where its first point lies at zero of an axis, at which no zoom is known yet."""
+    swept = explicate.sweep(scenario, {"topology.bottleneck.delay": ["0ms", "5ms", "20ms"]}, runs=2)
+    page = open_report(swept).page
+    shown = page.evaluate(
+        "[...charts.all.values()].map(({ data, plot: { scales: { x, y } } }) => "
+        "[...data.x.range, ...data.y.range, x.min, x.max, y.min, y.max])"
+    )
+    assert len(shown) > 5
+    assert [one[4:] for one in shown] == [one[:4] for one in shown]
+
+
+def test_names_of_rows_stay_in_view_on_a_phone(both: explicate.Results, open_report: Open) -> None:
+    page = open_report(both, viewport=PHONE).page
+    place = """() => {
+        const cell = document.querySelector("#links tbody th"), box = cell.closest(".scroll");
+        box.scrollLeft = 150;
+        return [box.scrollLeft, cell.getBoundingClientRect().left - box.getBoundingClientRect().left];
+    }"""
+    assert page.evaluate(place) == [150, 0]

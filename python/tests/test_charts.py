@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explicate.charts import Axes, Bar, Series, bar_chart, line_chart, round_up, thin, ticks
-from explicate.text import number, percent, rate, table
+from explicate.text import amount, number, percent, rate, table
 from explicate_papers.gallery import chart
 from explicate_papers.statistics import Sample
 from explicate_papers.study import Line, Panel
@@ -112,6 +112,10 @@ def test_bars_have_names_or_numbers_below() -> None:
 )  # fmt: skip
 def test_number(value: float | None, text: str) -> None:
     assert number(value) == text
+
+
+def test_next_to_nothing_has_no_exponent() -> None:
+    assert [amount(value) for value in (None, 0.0, 9.77e-05, 0.0012, 33.24)] == ["–", "0", "<0.001", "0.00120", "33.2"]
 
 
 def test_rates_and_tables() -> None:

@@ -23,7 +23,7 @@ Capture = pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: COMMAND"),
+        (["-q"], "required: COMMAND"),
         (["fly"], "invalid choice"),
         (["run"], "required: SCENARIO"),
         (["run", "nowhere.toml"], "nowhere.toml: No such file or directory; `explicate new dumbbell"),

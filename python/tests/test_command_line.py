@@ -58,6 +58,14 @@ def test_what_is_written_has_one_option_everywhere() -> None:
     assert {tuple(options) for options in found.values()} == {("-o", "--output")}, found
 
 
+def test_without_a_command_the_help_is_shown(capsys: Capture) -> None:
+    assert main([]) == cli.BAD_INPUT
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("usage: explicate")
+    assert "explicate new dumbbell > mine.toml" in shown.err
+
+
 def test_the_exit_status_of_every_end_is_documented() -> None:
     ends = {str(value) for value in (cli.OK, cli.FAILED, cli.BAD_INPUT, cli.INTERRUPTED, cli.PIPE_CLOSED)}
     shown = build_parser().format_help().partition("exit status:")[2]
@@ -160,10 +168,11 @@ def test_an_unknown_protocol_is_an_error_of_its_option(
     native_real: ModuleType, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(engine.template("dumbbell"), encoding="utf-8")
+    path.write_text(engine.template("geo"), encoding="utf-8")
     assert main(["compare", str(path), "--protocols", "xcp,xpc"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("explicate: --protocols: no protocol is called `xpc`")
+    assert error.count("no protocol is called") == 1, "once for both groups of flows"
     assert "--set" not in error
 
 
@@ -324,6 +333,18 @@ def test_every_template_and_example_is_listed(native_real: ModuleType, capsys: C
     listed = capsys.readouterr().out
     for name in ("dumbbell", "wifi", "geo", "cellular", "xcp_i", "parking_lot", "datacentre", *examples.names()):
         assert re.search(rf"^  {name} +\S", listed, re.MULTILINE), name
+
+
+def test_a_template_goes_into_a_file_of_its_own(native_real: ModuleType, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "study" / "mine.toml"
+    assert main(["new", "traces", "-o", str(path)]) == 0
+    streams = capsys.readouterr()
+    assert (streams.out, path.read_text(encoding="utf-8")) == ("", examples.text("traces"))
+    assert main(["check", "-q", str(path)]) == 0, "the traces that it reads are beside it"
+    path.write_text("mine", encoding="utf-8")
+    assert main(["new", "traces", "-o", str(path)]) == 2
+    assert "mine.toml: exists already" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -13,6 +13,7 @@ from explicate.report import page
 from explicate.results import Results
 from explicate.summary import identical_runs, spread
 from explicate.sweeps.table import SweepResults
+from explicate.text import rate
 
 AnyResults = TypeVar("AnyResults", bound=Results)
 ALL = "All 3 runs gave the same result: nothing random has an effect in this scenario."
@@ -33,7 +34,7 @@ def _alike(results: AnyResults, where: pl.Expr | None = None) -> AnyResults:
 
 def test_a_run_and_its_report(scenario: Path) -> None:
     results = explicate.run(scenario, runs=3)
-    assert "± runs" in display.groups(results)
+    assert "± 95 %" in display.groups(results)
     assert "same result" not in display.groups(results) + page(results)
     same = _alike(results)
     shown = display.groups(same)
@@ -41,7 +42,7 @@ def test_a_run_and_its_report(scenario: Path) -> None:
     assert "±" not in shown
     html = page(same)
     assert f"<p>{ALL}</p>" in html
-    assert "± among runs" not in html
+    assert "± 95 %" not in html
     assert "same result" not in display.groups(explicate.run(scenario, runs=1)), "one run is no sameness"
 
 
@@ -86,3 +87,18 @@ def test_equal_values_spread_by_exactly_nothing(value: float) -> None:
     assert row[0] == 0
     assert row[1] > 0
     assert pl.DataFrame({"x": [value, None]}).select(spread("x")).item() is None
+
+
+def test_the_margin_of_a_comparison_is_that_of_a_sweep(scenario: Path) -> None:
+    compared = explicate.compare(scenario, ["xcp", "newreno"], runs=3)
+    measure = "flows.near.goodput_bps"
+    swept = explicate.sweep(scenario, {"flows.0.protocol": ["xcp", "newreno"]}, runs=3, measures=[measure])
+    intervals = swept.intervals().sort("flows.0.protocol", descending=True)
+    rows = [line.split() for line in display.groups(compared).splitlines()]
+    assert rows[0][4:8] == ["goodput", "±", "95", "%"]
+    near = [row[4:8] for row in rows if row[1:2] == ["near"]]
+    wanted = [
+        [*rate(mean).split(), *rate(margin).split()]
+        for mean, margin in intervals.select(measure, f"{measure}.margin_95").rows()
+    ]
+    assert near == wanted

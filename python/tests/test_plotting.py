@@ -3,6 +3,7 @@
 import builtins
 import pickle
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 import explicate
 from explicate import figures
+from explicate.charts import Axes, Bar
 from explicate.cli import main
-from explicate.plotting import _plain
+from explicate.figures import Panel
+from explicate.plotting import Plot, _plain
 from explicate.sweeps.table import AllFailedError
 from explicate.sweeps.work import Failure
 
@@ -119,3 +122,19 @@ def test_a_logarithmic_axis_has_plain_numbers() -> None:
         "1,000",
         "1,000,000",
     ]
+
+
+def test_legends_and_names_take_no_room_from_the_panel(results: explicate.Results) -> None:
+    """Six points of a sweep: their names are long and stand below each other."""
+    named = tuple(f"delay = {i}0ms, protocol = newreno" for i in range(6))
+    tradeoff = results.plot("tradeoff").figure
+    figure = replace(tradeoff, panels=tradeoff.panels[:1], names=named)
+    frame = Axes("losses", "", "packets", (0, 3), (0, 9))
+    names = tuple((i + 0.5, name) for i, name in enumerate(named[:3]))
+    bars = Panel("", frame, bars=tuple(Bar("x", 0, 3.0) for _ in range(3)), names=names)
+    for one in (figure, replace(figure, panels=(bars,), names=("queue full",))):
+        canvas = Plot(one).matplotlib()
+        canvas.draw_without_rendering()
+        (axes,) = canvas.axes
+        assert axes.get_window_extent().height / canvas.dpi > 0.9, "inches"
+    assert [label.get_rotation() for label in axes.get_xticklabels()] == [25] * 3

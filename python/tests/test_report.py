@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 import explicate
+from explicate.charts import Axes, Bar
 from explicate.cli import main
-from explicate.figures import POINT, label_points
-from explicate.report import _library, page
+from explicate.figures import POINT, Panel, label_points
+from explicate.report import _library, page, panel_html
 from explicate.results import Results
 
 VOID = {"meta", "link", "br"}
@@ -201,3 +202,14 @@ def test_points_have_short_names_if_those_differ() -> None:
     assert label_points(frame, ["flows.0.count", "link.a->b.rate"])[POINT][0] == "count = 5, rate = 1%"
     assert label_points(frame, ["flows.0.count", "flows.1.count"])[POINT][0] == "flows.0.count = 5, flows.1.count = 6"
     assert label_points(frame, [])[POINT][0] == ""
+
+
+def test_names_that_do_not_fit_below_bars_are_numbered_and_listed() -> None:
+    frame = Axes("losses and marks", "", "packets", (0, 4), (0, 10))
+    bars = [Bar(f"{i}", 0, i) for i in range(4)]
+    short = [(0.5 + i, f"p{i}") for i in range(4)]
+    long = [(0.5 + i, f"delay = {i}ms, protocol = newreno") for i in range(4)]
+    assert "<ol" not in panel_html(Panel("", frame, bars=tuple(bars), names=tuple(short)), 100)
+    html = panel_html(Panel("", frame, bars=tuple(bars), names=tuple(long)), 100)
+    assert '[0.5,"1"],[1.5,"2"]' in html.replace("&quot;", '"')
+    assert html.count("<li>delay = ") == 4

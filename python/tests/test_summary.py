@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explicate.summary import busy_links, group_summary, jain_index
+from explicate.summary import busy_links, group_summary, jain_index, margin_95
 
 RATES = st.lists(st.floats(min_value=0, max_value=1e12), min_size=1, max_size=40).filter(lambda x: max(x) > 1e-300)
 
@@ -62,6 +62,7 @@ def test_a_run_counts_once() -> None:
     assert row["rtt_mean_ms"] == 40
     assert row["completion_s"] is None
     assert row["runs"] == 2
+    assert margin_95(row["goodput_sd_bps"], row["runs"]) == pytest.approx(12.706 * 25)
 
 
 def test_a_class_counts_as_many_flows() -> None:

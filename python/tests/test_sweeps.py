@@ -278,7 +278,7 @@ def test_shards_are_parts_of_the_whole(scenario: Path, tmp_path: Path, capsys: p
     assert not (tmp_path / "parts" / "flows.parquet").exists()
     assert sum(int(text.partition("; ")[2].split()[0]) for text in told) == 10
     assert main([*command, "-o", str(tmp_path / "parts")]) == 0
-    assert "; 0 run now" in capsys.readouterr().out
+    assert "; 0 computed now" in capsys.readouterr().out
     assert tables_of(tmp_path / "whole") == tables_of(tmp_path / "parts")
     capsys.readouterr()
     assert main([*command, "-o", str(tmp_path / "parts"), "--shard", "99/99"]) == 0  # an array of more jobs than runs

@@ -78,7 +78,7 @@ def test_killed_and_taken_up_again(scenario: Path, tmp_path: Path, process: Comm
     assert not (out / "flows.parquet").exists()
     done = process(*command, "-o", out)
     assert done.returncode == 0, done.stderr
-    assert f"240 runs, 40 points, seed 7, explicate 0.1.0; {240 - before} run now" in done.stdout
+    assert f"240 runs, 40 points, seed 7, explicate 0.1.0; {240 - before} computed now" in done.stdout
     keys = kept(out / "runs")
     assert len(keys) == len(set(keys)) == 240
     assert process(*command, "-o", whole).returncode == 0

@@ -266,7 +266,11 @@ fn meant<'a>(unit: &str, names: &[&'a str]) -> Option<&'a str> {
     if let Some(known) = names.iter().find(|n| Some(**n) == spelt.as_deref()) {
         return Some(known);
     }
-    near(unit, names).filter(|n| unit.len() > 1 && prefix(unit) == prefix(n) && unit.contains('B') == n.contains('B'))
+    let binary = |u: &str| u.chars().nth(1) == Some('i'); // `Mi` is 1.05 times `M`
+    near(unit, names).filter(|n| {
+        let same = prefix(unit) == prefix(n) && unit.contains('B') == n.contains('B') && binary(unit) == binary(n);
+        unit.len() > 1 && same
+    })
 }
 
 /// Length of the number that `text` begins with.

@@ -8,7 +8,7 @@ const charts = (() => {
   const digits = (value) => value == null ? "–" : Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4, useGrouping: false });
   const dash = (place) => [[], [7, 2.5], [2.5, 2], [9, 2.5, 2, 2.5]][place % 4].map((length) => length * devicePixelRatio);
   const FONT = "12px system-ui, sans-serif";
-  const SHAPE = 0.52, LOWEST = 220;
+  const SHAPE = 0.52, LOWEST = 220, FEW = 24;
   const devicePixelRatio = Math.max(2, globalThis.devicePixelRatio); // as uPlot sees it: see report.py
 
   // Wide lines come first, so that they hide no thin ones.
@@ -22,8 +22,8 @@ const charts = (() => {
     place: one.place,
     columns: one.low && one.kind === "line" ? [one.y, one.low, one.high] : [one.y],
     x: one.x,
-    series: { label: one.name, stroke: () => ink(one.place), width: wide(one.place), dash: dash(one.place), spanGaps: true, points: { show: false },
-      value: (_, value) => digits(value), ...(one.kind === "line" ? {} : { paths: () => null }) },
+    series: { label: one.name, stroke: () => ink(one.place), width: wide(one.place), dash: dash(one.place), spanGaps: true,
+      points: { show: one.kind === "line" && one.x.length <= FEW, size: 5, fill: () => ink(one.place) }, value: (_, value) => digits(value), ...(one.kind === "line" ? {} : { paths: () => null }) },
   });
   const sorted = (part) => {
     const order = [...new Map(part.x.map((x, i) => [x, i])).values()].filter((i) => part.x[i] != null).sort((a, b) => part.x[a] - part.x[b]);
@@ -74,7 +74,8 @@ const charts = (() => {
 
   // Charts of a figure keep equal heights: that of the highest line that is shown, in the part that is zoomed to.
   const heights = (box, data, plot) => {
-    const [left, right] = data.x.range, [bottom, top] = data.y.range, { min, max } = plot.scales.x, figure = figureOf(box);
+    const [left, right] = data.x.range, [bottom, top] = data.y.range, figure = figureOf(box);
+    const min = plot.scales.x.min ?? left, max = plot.scales.x.max ?? right; // uPlot asks before it has set them
     const hidden = new Set([...figure.querySelectorAll('.legend [aria-pressed="false"]')].map((button) => Number(button.dataset.series)));
     if (hidden.size === 0 && !(min > left || max < right)) return [bottom, top];
     let peak = -Infinity;

@@ -15,7 +15,7 @@ EXAMPLES = (
     "explicate compare mine.toml --protocols xcp,newreno -o both && explicate report both",
 )
 
-OVERRIDE = re.compile(r"^--set flows\.\d+\.protocol: `protocol`: ")
+OVERRIDE = re.compile(r"^--set flows\.\d+\.protocol: `protocol`: ", re.MULTILINE)
 """How an error of the engine names the key that a comparison sets."""
 
 
@@ -44,5 +44,7 @@ def execute(args: argparse.Namespace) -> None:
                 jobs=args.jobs or os.cpu_count() or 1, progress=progress if progress.active else None,
             )  # fmt: skip
         except engine.ScenarioError as error:
-            raise engine.ScenarioError(OVERRIDE.sub("--protocols: ", str(error))) from error
+            named = OVERRIDE.sub("--protocols: ", str(error))
+            # Each group of flows has the same error.
+            raise engine.ScenarioError("\n".join(dict.fromkeys(named.splitlines()))) from error
     delivery.deliver(results, args, source.origin, sys.stdout)

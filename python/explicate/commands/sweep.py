@@ -136,7 +136,7 @@ def _deliver(results: SweepResults, args: argparse.Namespace, origin: str) -> No
         more = {"measures": rows(results.measures()), "failures": [asdict(failure) for failure in results.failures]}
         console.print_json({**delivery.as_json(results), **more})
         return
-    console.show(display.heading(results) + f"; {results.fresh} run now")
+    console.show(display.heading(results) + f"; {results.fresh} computed now")
     if args.shard:
         console.note(
             "stored the runs of this shard; when all shards are done, run the same command without --shard",

@@ -29,8 +29,6 @@ FEWEST_FOR_ELLIPSE = 3
 ELLIPSE_POINTS = 48
 FEWEST_FOR_SLOWDOWN = 10
 BINS_A_DECADE = 4
-MOST_LETTERS = 48
-"""Of all names below the bars of a chart."""
 
 
 def rtt(study: Study) -> Figure | None:
@@ -226,8 +224,7 @@ def losses(study: Study) -> Figure | None:
         what = panel_title("losses and marks", facet if study.compares else "")
         axes = Axes(what, "" if study.compares else "link", "packets", (0, len(bars)), (0, round_up(top)))
         caption = facet if study.compares else ""
-        fit = sum(len(name) for name in places) < MOST_LETTERS
-        panels.append(Panel(caption, axes, bars=tuple(bars), unit="packets", names=tuple(names) if fit else ()))
+        panels.append(Panel(caption, axes, bars=tuple(bars), unit="packets", names=tuple(names)))
     about = "Packets of a run, after warm-up, by what happened to them at the link: the mean over runs."
     legend = tuple(LOSSES[kind] for kind in kinds)
     return Figure("losses", "Losses and marks", about, tuple(panels), legend, layout.note)

@@ -35,7 +35,7 @@ class AllFailedError(RuntimeError):
 class SweepResults(Results):
     """The tables of a sweep. `wanted` are the default measures of `measures` and `intervals`.
 
-    `failures` are the runs that are not in the tables; `fresh` is how many were run now, the others were there.
+    `failures` are the runs that are not in the tables; `fresh` is how many were computed now, the others were there.
     """
 
     wanted: tuple[str, ...] = measures.DEFAULT

@@ -27,6 +27,7 @@ fn quantities() {
         (with(6, "bottleneck = { rate = \"5Mb/s\" }"), 6, vec!["did you mean \"5Mbit/s\"?"]),
         (with(6, "bottleneck = { rate = \"5Kb/s\" }"), 6, vec!["did you mean \"5kbit/s\"?"]),
         (with(6, "bottleneck = { rate = \"5mB/s\" }"), 6, vec!["did you mean \"5MB/s\"?"]),
+        (with(6, "bottleneck = { rate = \"5Mibit/s\" }"), 6, vec!["no unit `Mibit/s`; write it like"]),
         (with(2, "duration = \"1h\""), 2, vec!["there is no unit `h`; write it like \"80ms\" (units: s, ms"]),
         (with(2, "duration = \"1m\""), 2, vec!["there is no unit `m`; write it like"]),
         (with(6, "bottleneck = { rate = 5e6 }"), 6, vec!["needs a unit", "Mbit/s"]),
