@@ -1,17 +1,20 @@
-"""Every row of the threat table in docs/linux.md names a test, and the tests that it names exist."""
+"""Every row of the threat tables in docs names a test, and the tests that it names exist."""
 
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
-TITLE = "## What can go wrong on purpose"
+TABLES = {"docs/linux.md": ("## What can go wrong on purpose", 40), "docs/gateway.md": ("## Threats", 12)}
+"""Pages, the titles of their tables, and how many rows these have at least."""
 
 
-def rows() -> list[tuple[str, list[str]]]:
+def rows(page: str, title: str) -> list[tuple[str, list[str]]]:
     """The threats, and the names in the last column."""
-    text = (ROOT / "docs/linux.md").read_text(encoding="utf-8").split(TITLE)[1].split("\n## ")[0]
+    text = (ROOT / page).read_text(encoding="utf-8").split(title)[1].split("\n## ")[0]
     cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    return [(row[0], re.findall(r"`([^`]+)`", row[2]) if len(row) > 2 else []) for row in cells[2:]]
+    return [(row[0], re.findall(r"`([^`\s]+)`", row[2]) if len(row) > 2 else []) for row in cells[2:]]
 
 
 def names_of_tests() -> set[str]:
@@ -22,15 +25,19 @@ def names_of_tests() -> set[str]:
     texts = [file.read_text(encoding="utf-8") for file in files]
     names = {name for text in texts for name in found.findall(text)}
     names |= {name for text in texts for block in by_both.findall(text) for name in block.split()}
+    for file in ROOT.glob("python/tests/*.py"):
+        names |= set(re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.MULTILINE))
     return names | {file.stem for file in ROOT.glob("crates/*/tests/**/*")}
 
 
-def test_every_threat_names_a_test_that_exists() -> None:
+@pytest.mark.parametrize("page", TABLES)
+def test_every_threat_names_a_test_that_exists(page: str) -> None:
     known = names_of_tests()
 
     def exists(name: str) -> bool:
         return name in known or (name.endswith("...") and any(test.startswith(name[:-3]) for test in known))
 
-    assert len(rows()) >= 40
-    wrong = {threat: names for threat, names in rows() if not names or not all(map(exists, names))}
+    title, least = TABLES[page]
+    assert len(rows(page, title)) >= least
+    wrong = {threat: names for threat, names in rows(page, title) if not names or not all(map(exists, names))}
     assert not wrong, wrong

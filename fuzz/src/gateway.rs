@@ -1,12 +1,12 @@
 //! The promises of what a gateway reads: datagrams of peers with their parity, prefaces of streams, packets of the site, texts.
 
-use explicate_net::gateway::capacity::Source;
 use explicate_net::gateway::config::Config;
 use explicate_net::gateway::identity::PublicKey;
 use explicate_net::gateway::parity::{Parity, Repair};
 use explicate_net::gateway::preface::{self, Preface};
+use explicate_net::gateway::source::Source;
 use explicate_net::gateway::trains::Mark;
-use explicate_net::gateway::{plain, shim, status};
+use explicate_net::gateway::{explain, plain, shim};
 use serde_json::Value;
 
 use crate::targets::{fold, sentence};
@@ -77,7 +77,7 @@ pub(crate) fn gateway_texts(bytes: &[u8]) -> u64 {
         }
     }
     if let Ok(report) = serde_json::from_str::<Value>(&text) {
-        assert!(!status::why(&report, &report).is_empty() && !status::table(&report).is_empty());
+        assert!(!explain::why(&report, &report).is_empty() && !explain::table(&report, None).is_empty());
         shape = fold(shape, &[report.is_object() as u8]);
     }
     shape

@@ -292,4 +292,4 @@ def test_the_packaged_example_is_valid(world: World) -> None:
     run(*world.inside("A", "explicated gateway keygen /etc/explicated/gateway.key"))
     for text in (example, re.sub(r"^# (?=\[?\w+\]?( = .*)?$)", "", example, flags=re.MULTILINE)):
         (world.folder / "A" / "etc" / "gateway.toml").write_text(text, encoding="utf-8")
-        assert "valid; the public line" in run(*world.inside("A", "explicated gateway check"))
+        assert "gateway.toml: valid\n\nThe public line" in run(*world.inside("A", "explicated gateway check"))

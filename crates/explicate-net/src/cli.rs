@@ -108,6 +108,9 @@ pub enum Gateway {
         /// Print it as JSON
         #[arg(short = 'J', long)]
         json: bool,
+        /// Show it again every so many seconds, with the rates since the time before
+        #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds)]
+        interval: Option<f64>,
     },
     /// Names what limits the transfers now: line, path, far host, capacity source
     Why(GatewayConfig),

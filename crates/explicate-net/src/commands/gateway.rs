@@ -1,35 +1,42 @@
 //! `explicated gateway`.
 
+use std::io::{IsTerminal, stdout};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
 use super::say::say;
 use crate::cli::Gateway;
 use crate::error::Result;
 use crate::gateway::config::Config;
 use crate::gateway::identity::{self, Identity};
-use crate::gateway::{self, kernel, status};
+use crate::gateway::{self, explain, kernel, status};
+use crate::sys;
 
 /// How long `why` watches.
-const WATCHED: std::time::Duration = std::time::Duration::from_secs(2);
+const WATCHED: Duration = Duration::from_secs(2);
+/// How often a signal is looked for.
+const TURN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &Gateway) -> Result<()> {
     match args {
         Gateway::Keygen { file } => say(identity::keygen(file)?),
-        Gateway::Check(args) => {
-            let config = Config::load(&args.config)?;
-            let identity = Identity::load(&config.key)?;
-            say(format!("{}: valid; the public line of this gateway:", args.config.display()))?;
-            say(identity.public.line())?;
-            say(kernel::rules(&config).trim_end())
-        }
+        Gateway::Check(args) => check(&args.config),
         Gateway::Run(args) => gateway::run(&args.config),
-        Gateway::Status { config, json } => {
-            let report = status::ask(&Config::load(&config.config)?.status)?;
-            if *json { say(report) } else { say(status::table(&report)) }
+        Gateway::Status { config, json, interval } => {
+            let path = Config::load(&config.config)?.status;
+            match interval {
+                Some(seconds) => watch(&path, *json, Duration::from_secs_f64(*seconds)),
+                None => show(&status::ask(&path)?, None, *json),
+            }
         }
         Gateway::Why(args) => {
             let path = Config::load(&args.config)?.status;
             let before = status::ask(&path)?;
-            std::thread::sleep(WATCHED);
-            status::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
+            thread::sleep(WATCHED);
+            explain::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
         Gateway::Down { config, stopped } => {
@@ -37,4 +44,37 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
             if *stopped { kernel::stopped(&config) } else { kernel::down(&config) }
         }
     }
+}
+
+fn check(path: &Path) -> Result<()> {
+    let config = Config::load(path)?;
+    let own = Identity::load(&config.key)?.public;
+    config.check_own_key(own)?;
+    say(format!("{}: valid\n\nThe public line of this gateway:\n{}\n", path.display(), own.line()))?;
+    say(format!("What `explicated gateway up` sets up with nft:\n{}", kernel::rules(&config).trim_end()))
+}
+
+/// Shows a report, with the rates since the one before.
+fn show(report: &Value, before: Option<&Value>, json: bool) -> Result<()> {
+    if json { say(report) } else { say(explain::table(report, before)) }
+}
+
+/// Shows the state again and again, until a signal; on a terminal in the same place.
+fn watch(path: &Path, json: bool, every: Duration) -> Result<()> {
+    const CLEAR: &str = "\x1b[H\x1b[J";
+    let clear = if !json && stdout().is_terminal() { CLEAR } else { "" };
+    let mut before = None;
+    while !sys::stopped() {
+        let report = status::ask(path)?;
+        if !clear.is_empty() {
+            say(clear)?;
+        }
+        show(&report, before.as_ref(), json)?;
+        before = Some(report);
+        let next = sys::monotonic() + every.as_nanos() as u64;
+        while !sys::stopped() && sys::monotonic() < next {
+            thread::sleep(TURN.min(every));
+        }
+    }
+    Ok(())
 }

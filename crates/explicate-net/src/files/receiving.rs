@@ -20,8 +20,8 @@ use crate::endpoint::content::store::{Offer, Part, Store};
 use crate::endpoint::hello::SHA;
 use crate::endpoint::message::{Refusal, Verdict};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
+use crate::gateway::shim::canonical;
 use crate::gateway::silence;
-use crate::gateway::socket::canonical;
 use crate::gateway::transport::Transport;
 use crate::gateway::tunnel::Tunnel;
 

@@ -8,11 +8,12 @@ use explicate_core::guard::AIR_LOSS;
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_TCP};
 use explicate_core::registry;
 use explicate_core::wire::UDP_PORT;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
-use super::capacity::{LineRate, Source};
 use super::controller::ControllerConfig;
 use super::identity::PublicKey;
+use super::network::{Network, longest};
+use super::source::{LineRate, Source};
 use crate::error::{Error, Result};
 
 /// The file, see docs/gateway.md.
@@ -23,9 +24,10 @@ pub struct Config {
     #[serde(default = "default_key")]
     pub key: PathBuf,
     /// Address of the tunnel.
-    #[serde(default = "default_listen")]
+    #[serde(default = "default_listen", deserialize_with = "address")]
     pub listen: SocketAddr,
     /// Where metrics for Prometheus are served.
+    #[serde(default, deserialize_with = "some_address")]
     pub metrics: Option<SocketAddr>,
     /// Socket of `explicated gateway status`.
     #[serde(default = "default_status")]
@@ -43,6 +45,14 @@ pub struct Config {
     pub peers: Vec<Peer>,
 }
 
+fn address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<SocketAddr, D::Error> {
+    let text = String::deserialize(from)?;
+    let wrong = || de::Error::custom(format!("`{text}` is no address with a port; write it like \"127.0.0.1:9111\""));
+    text.parse().map_err(|_| wrong())
+}
+fn some_address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<SocketAddr>, D::Error> {
+    address(from).map(Some)
+}
 fn default_key() -> PathBuf {
     "/etc/explicated/gateway.key".into()
 }
@@ -80,6 +90,24 @@ pub struct Site {
     pub when_down: WhenDown,
 }
 
+/// The longest name of an interface (IFNAMSIZ in linux/if.h, less the byte behind it).
+const LONGEST_NAME: usize = 15;
+
+/// Whether the kernel has interfaces of such a name, and nftables and `ip` can write it.
+fn check_interface(name: &str) -> std::result::Result<(), String> {
+    let good = |c: char| c.is_ascii_graphic() && !"/:\"\\".contains(c);
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(good) && ![".", ".."].contains(&name) {
+        return Ok(());
+    }
+    Err(format!("`{name}` is no name of an interface; `ip link` lists them"))
+}
+
+impl Site {
+    fn check(&self) -> std::result::Result<(), String> {
+        self.interfaces.iter().try_for_each(|name| check_interface(name))
+    }
+}
+
 /// The line to the peers.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, default)]
@@ -115,7 +143,13 @@ impl Wan {
         let protocol = registry::protocol(if self.rate.is_some() { &self.protocol } else { DEFAULT_TCP })?;
         Some(ControllerConfig::new(protocol, self.air_loss))
     }
-    fn check(&self) -> std::result::Result<(), String> {
+    fn check(&self, site: &Site) -> std::result::Result<(), String> {
+        if let Some(interface) = &self.interface {
+            check_interface(interface)?;
+            if site.interfaces.contains(interface) {
+                return Err(format!("`interface` is `{interface}`, which `site.interfaces` names, too"));
+            }
+        }
         let followed = || registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         if !followed().any(|protocol| protocol.name() == self.protocol) {
             let names: Vec<&str> = followed().map(|protocol| protocol.name()).collect();
@@ -174,6 +208,24 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    fn check(&self) -> std::result::Result<(), String> {
+        if self.connections == 0 {
+            return Err("`connections` is at least 1".to_string());
+        }
+        if self.connection_bytes < LEAST_BYTES {
+            return Err(format!("`connection_bytes` is at least {LEAST_BYTES}"));
+        }
+        if self.peer_bytes < self.connection_bytes {
+            return Err(format!("`peer_bytes` is at least `connection_bytes`, {}", self.connection_bytes));
+        }
+        Ok(())
+    }
+}
+
+/// The least `connection_bytes`: two blocks of a relay.
+const LEAST_BYTES: u32 = 65_536;
+
 /// Another gateway.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
@@ -188,6 +240,13 @@ pub struct Peer {
     pub networks: Vec<Network>,
 }
 
+/// Whether an address is a host and a port.
+fn has_port(address: &str) -> bool {
+    address
+        .rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
 impl Peer {
     /// Its public key, which [`Config::load`] has checked.
     pub fn public_key(&self) -> Option<PublicKey> {
@@ -197,69 +256,33 @@ impl Peer {
     pub fn resolve(&self) -> Option<SocketAddr> {
         self.address.as_ref()?.to_socket_addrs().ok()?.next()
     }
-}
-
-/// A network in CIDR notation (RFC 4632).
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(try_from = "String")]
-pub struct Network {
-    /// Its first address.
-    pub address: IpAddr,
-    /// Length of its prefix.
-    pub prefix: u8,
-}
-
-impl TryFrom<String> for Network {
-    type Error = String;
-    fn try_from(text: String) -> std::result::Result<Network, String> {
-        let wrong = || format!("`{text}` is no network; write it like 10.1.0.0/16 or fd00:1::/48");
-        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
-        let network = Network { address, prefix };
-        if prefix > network.bits() {
-            return Err(wrong());
+    /// What is wrong with it at this site, behind these peers.
+    fn check(&self, site: &Site, before: &[Peer]) -> std::result::Result<(), String> {
+        if self.public_key().is_none() {
+            return Err("`key` is not the line that `explicated gateway keygen` prints".to_string());
         }
-        if network.masked(address) != address {
-            return Err(format!(
-                "`{text}`: bits behind the prefix are set; the network is {}/{prefix}",
-                network.masked(address)
-            ));
+        if self.networks.is_empty() {
+            return Err("`networks` is empty: nothing would be carried".to_string());
         }
-        Ok(network)
-    }
-}
-
-impl std::fmt::Display for Network {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
-}
-
-impl Network {
-    fn bits(&self) -> u8 {
-        if self.address.is_ipv4() { 32 } else { 128 }
-    }
-    fn masked(&self, address: IpAddr) -> IpAddr {
-        match address {
-            IpAddr::V4(ip) => {
-                IpAddr::V4((u32::from(ip) & u32::MAX.checked_shl(32 - self.prefix as u32).unwrap_or(0)).into())
+        if self.name.is_empty() || before.iter().any(|other| other.name == self.name) {
+            return Err("every peer needs a name of its own".to_string());
+        }
+        if before.iter().any(|other| other.key.trim() == self.key.trim()) {
+            return Err("another peer has the same key".to_string());
+        }
+        if self.address.as_ref().is_some_and(|address| !has_port(address)) {
+            return Err(format!("`address` needs a host and a port, as in \"192.0.2.1:{UDP_PORT}\""));
+        }
+        for network in &self.networks {
+            if let Some(own) = site.networks.iter().find(|own| network.is_within(own)) {
+                return Err(format!("{network} lies within {own} of `site.networks`: nothing would be carried to it"));
             }
-            IpAddr::V6(ip) => {
-                IpAddr::V6((u128::from(ip) & u128::MAX.checked_shl(128 - self.prefix as u32).unwrap_or(0)).into())
+            if let Some(other) = before.iter().find(|other| other.networks.contains(network)) {
+                return Err(format!("{network} is a network of peer `{}`, too", other.name));
             }
         }
+        Ok(())
     }
-    /// Whether an address is in it.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.address.is_ipv4() && self.masked(address) == self.address
-    }
-}
-
-/// The most specific of these networks that contains an address.
-pub fn longest<'a>(networks: impl IntoIterator<Item = (usize, &'a Network)>, address: IpAddr) -> Option<usize> {
-    let holding = networks.into_iter().filter(|(_, network)| network.contains(address));
-    holding.max_by_key(|(_, network)| network.prefix).map(|(index, _)| index)
 }
 
 impl Config {
@@ -276,35 +299,20 @@ impl Config {
         if config.peers.is_empty() {
             return Err("no [[peer]]: a gateway needs at least one".to_string());
         }
-        for (i, peer) in config.peers.iter().enumerate() {
-            let of = |message: String| format!("peer `{}`: {message}", peer.name);
-            if peer.public_key().is_none() {
-                return Err(of("`key` is not the line that `explicated gateway keygen` prints".to_string()));
-            }
-            if peer.networks.is_empty() {
-                return Err(of("`networks` is empty: nothing would be carried".to_string()));
-            }
-            if peer.name.is_empty() || config.peers[..i].iter().any(|other| other.name == peer.name) {
-                return Err(of("every peer needs a name of its own".to_string()));
-            }
-            if config.peers[..i].iter().any(|other| other.key.trim() == peer.key.trim()) {
-                return Err(of("another peer has the same key".to_string()));
-            }
-            if peer
-                .address
-                .as_ref()
-                .is_some_and(|a| a.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()))
-            {
-                return Err(of(format!("`address` needs a port, as in \"192.0.2.1:{UDP_PORT}\"")));
-            }
-        }
-        config.wan.check().map_err(|message| format!("wan: {message}"))?;
-        let limits = config.limits;
-        if limits.connections == 0 || limits.connection_bytes < 65_536 || limits.peer_bytes < limits.connection_bytes {
-            let message = "limits: connections >= 1, connection_bytes >= 65536, peer_bytes >= connection_bytes";
-            return Err(message.to_string());
+        config.site.check().map_err(|message| format!("site: {message}"))?;
+        config.wan.check(&config.site).map_err(|message| format!("wan: {message}"))?;
+        config.limits.check().map_err(|message| format!("limits: {message}"))?;
+        for (index, peer) in config.peers.iter().enumerate() {
+            let checked = peer.check(&config.site, &config.peers[..index]);
+            checked.map_err(|message| format!("peer `{}`: {message}", peer.name))?;
         }
         Ok(config)
+    }
+    /// Refuses a peer with the key of this gateway itself.
+    pub fn check_own_key(&self, own: PublicKey) -> Result<()> {
+        let Some(peer) = self.peers.iter().find(|peer| peer.public_key() == Some(own)) else { return Ok(()) };
+        let message = format!("peer `{}`: `key` is the line of this gateway; it needs the line of the peer", peer.name);
+        Err(Error::Input(message))
     }
 
     /// Keys whose change needs a restart, where they differ.
@@ -377,17 +385,53 @@ mod tests {
         assert_eq!(shaped.fixed_changes(&config("[limits]\nconnections = 5\n")), ["wan.rate", "limits"]);
     }
 
+    /// serde names the keys of a table in the message of an unknown one.
+    #[test]
+    fn every_key_is_in_the_documentation() {
+        const PAGE: &str = include_str!("../../../../docs/gateway.md");
+        let tables = ["", "[site]", "[wan]", "[limits]", "[[peer]]", "[wan.capacity]"];
+        let counts = tables.map(|table| {
+            let message = Config::parse(&format!("{table}\nx = 1\n")).unwrap_err();
+            let keys: Vec<&str> =
+                message.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).collect();
+            let of = table.trim_matches(['[', ']']).rsplit('.').next().unwrap_or("");
+            for key in keys.iter().filter(|key| !tables.iter().any(|table| table.contains(**key))) {
+                let full = if of.is_empty() { key.to_string() } else { format!("{of}.{key}") };
+                assert!(PAGE.contains(&format!("| `{full}` |")), "{full} has no row");
+            }
+            keys.len()
+        });
+        assert_eq!(counts, [8, 6, 6, 3, 4, 9]);
+    }
+
     #[test]
     fn mistakes_are_explained() {
         let message = |more: &str| Config::parse(&text(more)).unwrap_err();
         assert!(Config::parse("[site]\n").unwrap_err().contains("no [[peer]]"));
         assert!(message("adress = \"x\"\n").contains("unknown field `adress`"));
-        assert!(message("address = \"192.0.2.1\"\n").contains("needs a port"));
-        assert!(message("[limits]\nconnection_bytes = 5\n").contains("connection_bytes >= 65536"));
+        assert!(message("address = \"192.0.2.1\"\n").contains("needs a host and a port"));
+        assert!(message("address = \":49407\"\n").contains("needs a host"));
+        assert!(message("address = \"a:70000\"\n").contains("needs a host and a port"));
+        assert!(message("[limits]\nconnection_bytes = 5\n").contains("`connection_bytes` is at least 65536"));
+        assert!(message("[limits]\npeer_bytes = 5\n").contains("`peer_bytes` is at least `connection_bytes`, 8388608"));
+        assert!(message("[limits]\nconnections = 0\n").contains("at least 1"));
+        assert!(message("[wan]\nrate = 2\n").contains("expected a rate in quotes, as in \"20Mbit/s\""));
         assert!(message("[wan]\nrate = \"20Mb\"\n").contains("a rate"));
         assert!(message("[wan]\nrate = \"20bit/s\"\n").contains("from 8 kbit/s"));
         assert!(message("[wan]\nprotocol = \"bbr\"\n").contains("not `bbr`"));
         assert!(message("[wan]\nair_loss = 2\n").contains("a share from 0 to 0.9"));
+        let top = |line: &str| Config::parse(&format!("{line}\n{}", text(""))).unwrap_err();
+        assert!(top("listen = \"49407\"").contains("`49407` is no address with a port"));
+        assert!(top("metrics = \"localhost\"").contains("`localhost` is no address with a port"));
+        let site = |site: &str| Config::parse(&text("").replace("[site]\n", &format!("[site]\n{site}\n"))).unwrap_err();
+        assert!(site("interfaces = [\"eth 1\"]").contains("site: `eth 1` is no name of an interface"));
+        assert!(site("interfaces = [\"eth1\\\" drop\"]").contains("is no name of an interface"));
+        assert!(site("networks = [\"0.0.0.0/0\"]").contains("peer `hub`: 0.0.0.0/0 lies within 0.0.0.0/0"));
+        assert!(site("interfaces = [\"a\"]\n[wan]\ninterface = \"a\"").contains("`site.interfaces` names"));
+        let also = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"0.0.0.0/0\"]\n", key('b'));
+        assert!(message(&also).contains("peer `b`: 0.0.0.0/0 is a network of peer `hub`, too"));
+        let own = Config::parse(&text("")).unwrap().check_own_key(PublicKey::parse(&key('a')).unwrap());
+        assert!(own.unwrap_err().to_string().contains("the line of this gateway"));
         let twice = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.0.0.0/8\"]\n", key('a'));
         assert!(message(&twice).contains("the same key"));
         let bits = twice.replace("10.0.0.0/8", "10.2.0.0/8");

@@ -91,6 +91,11 @@ pub struct Identity {
 
 /// Writes a new key to a file that only its owner may read, and returns the public line.
 pub fn keygen(path: &Path) -> Result<String> {
+    if path.exists() {
+        let has = Identity::load(path).map(|identity| format!("its public line is {}", identity.public.line()));
+        let has = has.unwrap_or_else(|error| error.to_string());
+        return Err(Error::Input(format!("{} exists and is not replaced; {has}", path.display())));
+    }
     let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
         .map_err(|_| Error::Failed("cannot read random bytes".to_string()))?;
     let pair =
@@ -271,7 +276,8 @@ mod tests {
         let identity = Identity::load(&path).unwrap();
         assert_eq!(PublicKey::parse(&line), Some(identity.public));
         assert_eq!(identity.public.line(), line);
-        assert!(keygen(&path).is_err(), "an existing key is not replaced");
+        let again = keygen(&path).unwrap_err().to_string();
+        assert!(again.ends_with(&format!("is not replaced; its public line is {line}")), "{again}");
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(Identity::load(&path).err().unwrap().to_string().contains("chmod 600"));

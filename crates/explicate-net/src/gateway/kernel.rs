@@ -10,7 +10,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::config::{Config, Network, WhenDown};
+use super::config::{Config, WhenDown};
+use super::network::Network;
 use crate::error::{Context, Error, Result};
 
 /// Name of the table.

@@ -1,22 +1,25 @@
 //! A gateway: carries the TCP connections of a site to another gateway over one QUIC connection under explicit congestion control.
 //!
-//! - [`config`] reads `gateway.toml`, [`identity`] holds keys, [`kernel`] changes and restores nftables, routes and sysctls;
-//! - [`run`](run()) opens the sockets, [`status`] reports, [`service`] talks to systemd;
+//! - [`config`] reads `gateway.toml` with its [networks](network), [`identity`] holds keys, [`kernel`] changes and restores nftables,
+//!   routes and sysctls;
+//! - [`run`](run()) opens the sockets, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
 //!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
-//! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads or
-//!   [`trains`] of datagrams show.
+//! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] takes from
+//!   a [`source`], or that [`trains`] of datagrams show.
 
 pub mod answers;
 pub mod capacity;
 pub mod config;
 pub mod controller;
+pub mod explain;
 pub mod identity;
 pub mod intercept;
 pub mod kernel;
+pub mod network;
 pub mod parity;
 pub mod peers;
 pub mod plain;
@@ -29,6 +32,7 @@ pub mod service;
 pub mod shim;
 pub mod silence;
 pub mod socket;
+pub mod source;
 pub mod status;
 pub mod trains;
 pub mod transport;

@@ -292,6 +292,37 @@ mod tests {
         (repaired, repair)
     }
 
+    /// Whatever is written over a byte of parity, it is refused or repairs something else, without a panic.
+    #[test]
+    fn damaged_parity_is_refused_or_repairs_nonsense() {
+        let mut block = Block::default();
+        (0..3).for_each(|number| assert!(block.add(number, &contents(number)).is_none()));
+        let [parity, _] = block.finish().unwrap();
+        let (packet, mut bytes) = parity.datagram(1, 28);
+        shim::write(&packet, &mut bytes);
+        let read = |bytes: &[u8]| {
+            let packet = shim::read(bytes).ok()?;
+            let mut repair = Repair::default();
+            (0..2).for_each(|number| repair.keep(number, &contents(number)));
+            repair.take(&packet, &bytes[shim::LEN..]).pop()
+        };
+        assert_eq!(read(&bytes), Some(contents(2)));
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                read(&damaged);
+            }
+        }
+        // Neither P nor Q; of no datagrams, of too many.
+        let kind = shim::LEN - 8;
+        for (at, value) in [(kind, 0), (kind, 7), (kind + 1, 0), (kind + 1, BLOCK + 1)] {
+            let mut damaged = bytes.clone();
+            damaged[at] = value;
+            assert_eq!(read(&damaged), None, "{value} at {at}");
+        }
+    }
+
     #[test]
     fn the_field_is_one() {
         for x in 1..=255 {

@@ -16,6 +16,7 @@ use super::intercept;
 use super::port::Port;
 use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
+use super::shim::canonical;
 use super::silence;
 use super::transport::Transport;
 use super::tunnel::Tunnel;
@@ -358,7 +359,6 @@ impl Gateway {
     /// Carries a connection that the site has opened to `destination`.
     pub async fn intercepted(self: Arc<Gateway>, tcp: TcpStream, client: SocketAddr, destination: SocketAddr) {
         count(&self.counters.intercepted);
-        let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
         let preface = Preface { destination: canonical(destination), client: canonical(client) };
         let table = self.table();
         let networks = &table.config.site.networks;
@@ -412,46 +412,4 @@ impl Gateway {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::Clock;
-    use crate::gateway::identity::keygen;
-    use crate::gateway::socket::Tunnels;
-
-    /// A gateway with one peer at this address, which has the same key.
-    fn gateway(address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
-        let folder = std::env::temp_dir().join(format!("explicate-peers-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let key = keygen(&folder.join("key")).unwrap();
-        let identity = Identity::load(&folder.join("key")).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
-        let text = format!(
-            "[site]\n[[peer]]\nname = \"far\"\nkey = \"{key}\"\naddress = \"{address}\"\nnetworks = [\"10.0.0.0/8\"]\n"
-        );
-        let config = Config::parse(&text).unwrap();
-        let tunnels = Arc::new(Tunnels::default());
-        let (limits, controller, rate) =
-            (config.limits, config.wan.controller_config().unwrap(), explicate_core::units::Rate::mbps(1));
-        let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
-        let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-        (Gateway::new(config, identity, (endpoint, None, None), transport).unwrap(), tunnels)
-    }
-
-    /// QUIC gives up a handshake after its idle time-out of 60 s.
-    #[test]
-    fn a_call_without_an_answer_ends_in_time_for_the_next_one() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let address = silent.local_addr().unwrap();
-        runtime.block_on(async {
-            let (gateway, tunnels) = gateway(address);
-            let peer = gateway.table().peers[0].clone();
-            let call = gateway.call(&peer, Duration::from_millis(300));
-            let ended = tokio::time::timeout(Duration::from_secs(5), call).await.expect("it ends");
-            assert_eq!(ended.err().as_deref(), Some("no answer for 0.3 s"));
-            assert!(tunnels.get(address).is_none(), "nothing is left of it");
-        });
-        silent.set_nonblocking(true).unwrap();
-        assert!(silent.recv(&mut [0; 2000]).is_ok(), "the peer was called");
-    }
-}
+mod tests;

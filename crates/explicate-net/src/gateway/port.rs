@@ -17,14 +17,14 @@ use explicate_core::presets::DEFAULT_EXPLICIT;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Congestion, Ecn, Format, Packet};
+use explicate_core::wire::Ecn;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 
 use super::parity::Parity;
 use super::plain::Plain;
 use super::queues::{Leaving, Outgoing, Queue, Queues};
-use super::shim;
+use super::shim::{self, bare, ip_headers, with_room};
 use super::trains::{Mark, Peer, Trains};
 use super::tunnel::Tunnel;
 use crate::clock::{Clock, Waiter};
@@ -159,7 +159,7 @@ impl Port {
             Some(tunnel) => state.add(now, (tunnel, self.parity), to, datagrams),
             None => {
                 for contents in datagrams {
-                    let outgoing = Outgoing { to, packet: bare(contents, headers(to)), bytes: with_room(contents) };
+                    let outgoing = Outgoing { to, packet: bare(contents, ip_headers(to)), bytes: with_room(contents) };
                     state.counters.dropped += !state.queues.push_other(now, outgoing) as u64;
                 }
                 true
@@ -263,7 +263,7 @@ impl State {
         }
         let spare = self.queues.spare(index);
         for contents in datagrams {
-            let (packet, parity) = tunnel.leave(contents, headers(to), spare, parity);
+            let (packet, parity) = tunnel.leave(contents, ip_headers(to), spare, parity);
             self.queues.push(now, index, Outgoing { to, packet, bytes: with_room(contents) });
             self.add_parity(now, index, tunnel, parity);
         }
@@ -273,7 +273,7 @@ impl State {
     fn add_parity(&mut self, now: Time, index: usize, tunnel: &Tunnel, parity: Option<[Parity; 2]>) {
         let to = self.queues.tunnels[index].to;
         for parity in parity.into_iter().flatten() {
-            let (packet, bytes) = parity.datagram(tunnel.number, headers(to));
+            let (packet, bytes) = parity.datagram(tunnel.number, ip_headers(to));
             self.counters.parity += 1;
             self.queues.push(now, index, Outgoing { to, packet, bytes });
         }
@@ -365,25 +365,7 @@ fn set_ecn(socket: &UdpSocket, to: SocketAddr, ecn: Ecn) -> std::io::Result<()> 
     Ok(set?)
 }
 
-/// Bytes of the IP and UDP headers of a datagram to this address.
-fn headers(to: SocketAddr) -> usize {
-    if to.is_ipv4() { 28 } else { 48 }
-}
-
-/// Contents with room for the headers before them.
-pub fn with_room(contents: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(shim::LEN + contents.len());
-    bytes.resize(shim::LEN, 0);
-    bytes.extend_from_slice(contents);
-    bytes
-}
-
 /// The datagram of a mark.
 fn marked(mark: Mark, (tunnel, to): Peer) -> Outgoing {
-    Outgoing { to, packet: mark.packet(tunnel, headers(to)), bytes: with_room(&[]) }
-}
-
-/// The packet of a datagram without a tunnel.
-pub fn bare(contents: &[u8], ip_headers: usize) -> Packet {
-    shim::packet(0, Congestion::new(Format::MINIMAL), ip_headers, contents.len())
+    Outgoing { to, packet: mark.packet(tunnel, ip_headers(to)), bytes: with_room(&[]) }
 }

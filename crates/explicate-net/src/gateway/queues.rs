@@ -278,7 +278,7 @@ mod tests {
     use explicate_core::units::Rate;
 
     use super::super::controller::ControllerConfig;
-    use super::super::port::bare;
+    use super::super::shim::bare;
     use super::*;
     use crate::clock::Clock;
 

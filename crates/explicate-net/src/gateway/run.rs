@@ -46,6 +46,7 @@ pub fn run(path: &Path) -> Result<()> {
 
 async fn serve(config: Config, path: &Path) -> Result<()> {
     let identity = Identity::load(&config.key)?;
+    config.check_own_key(identity.public)?;
     let clock = Clock::start();
     let controller =
         config.wan.controller_config().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;

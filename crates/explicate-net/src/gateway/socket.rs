@@ -14,8 +14,8 @@ use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
 use super::parity::Parity;
-use super::port::{Port, bare, with_room};
-use super::shim;
+use super::port::Port;
+use super::shim::{self, bare, canonical, ip_headers, with_room};
 use super::trains::Mark;
 use super::tunnel::Tunnel;
 
@@ -30,11 +30,6 @@ pub struct Tunnels {
     known: RwLock<BTreeMap<SocketAddr, Arc<Tunnel>>>,
     /// Datagrams without valid headers.
     pub malformed: AtomicU64,
-}
-
-/// An IPv4 address as the peer's socket writes it.
-pub fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 impl Tunnels {
@@ -166,7 +161,7 @@ impl Socket {
         let tunnel = self.tunnels.get(transmit.destination);
         let singly = tunnel.as_ref().is_some_and(|tunnel| tunnel.controller.lock().sends_singly());
         self.singly.store(singly, Ordering::Relaxed);
-        let ip_headers = if canonical(transmit.destination).is_ipv4() { 28 } else { 48 };
+        let headers = ip_headers(transmit.destination);
         let (mut all, mut ecn) = (Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN), None);
         let mut again = None;
         for contents in transmit.contents.chunks(segment) {
@@ -174,11 +169,11 @@ impl Socket {
                 Some(tunnel) => {
                     // A short one that somebody waits for leaves twice: its parity is a copy.
                     let short = contents.len() < shim::SHORT;
-                    let packet = tunnel.leave(contents, ip_headers, 0.0, short).0;
+                    let packet = tunnel.leave(contents, headers, 0.0, short).0;
                     again = again.or(short.then(|| tunnel.finish()).flatten());
                     packet
                 }
-                None => bare(contents, ip_headers),
+                None => bare(contents, headers),
             };
             let mut bytes = with_room(contents);
             shim::write(&packet, &mut bytes);
@@ -194,7 +189,7 @@ impl Socket {
             src_ip: transmit.src_ip,
         })?;
         if let (Some([parity, _]), Some(tunnel)) = (again, &tunnel) {
-            let (packet, mut contents) = parity.datagram(tunnel.number, ip_headers);
+            let (packet, mut contents) = parity.datagram(tunnel.number, headers);
             shim::write(&packet, &mut contents);
             let (destination, src_ip) = (transmit.destination, transmit.src_ip);
             // Lost if the socket is full, as by a network.

@@ -77,6 +77,13 @@ fn of_peer(peer: &Peer) -> Value {
     })
 }
 
+/// Bytes of memory in use (VmRSS of proc(5)).
+fn memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(1024 * value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+}
+
 fn of_capacity(state: &capacity::State) -> Value {
     json!({ "failure": state.failure, "at_floor": state.at_floor })
 }
@@ -112,6 +119,7 @@ pub fn report(gateway: &Gateway) -> Value {
         "refused": of(&c.refused),
         "sent_bytes": of(&c.sent),
         "received_bytes": of(&c.received),
+        "memory_bytes": memory(),
         "port": gateway.port.as_ref().map(|port| of_port(port)),
         "capacity": gateway.capacity.as_ref().and_then(|capacity| capacity.state()).map(|state| of_capacity(&state)),
         "peers": gateway.table().peers.iter().map(|peer| of_peer(peer)).collect::<Vec<_>>(),
@@ -122,6 +130,7 @@ pub fn report(gateway: &Gateway) -> Value {
 pub fn metrics(gateway: &Gateway) -> Value {
     const SHOWN: [&str; 8] =
         ["name", "rtt_ms", "window_bytes", "path_mtu", "packets_sent", "packets_lost", "repaired", "beyond_repair"];
+    let flag = |key: &str, is: bool| (key.to_string(), json!(is as u8));
     let report = report(gateway);
     let under = |prefix: &str, of: &Value| {
         let numbers = of.as_object().into_iter().flatten().filter(|(key, value)| value.is_number() && *key != "time_s");
@@ -129,86 +138,14 @@ pub fn metrics(gateway: &Gateway) -> Value {
     };
     let of_peer = |peer: &Value| {
         let shown = SHOWN.iter().filter(|key| !peer[**key].is_null()).map(|key| (key.to_string(), peer[*key].clone()));
-        let up = ("up".to_string(), json!((peer["connected"] == true) as u8));
-        Value::Object(shown.chain([up]).collect())
+        let flags = [flag("up", peer["connected"] == true), flag("limited", peer["limited"] == true)];
+        Value::Object(shown.chain(flags).collect())
     };
     let peers: Vec<Value> = report["peers"].as_array().into_iter().flatten().map(of_peer).collect();
     let all = under("gateway", &report).into_iter().chain(under("line", &report["port"]));
-    Value::Object(all.chain([("ports".to_string(), json!(peers))]).collect())
-}
-
-/// What limits the transfers now, by two reports with some time between them: the first cause that holds, in plain words.
-pub fn why(before: &Value, after: &Value) -> Vec<String> {
-    let number = |value: &Value, key: &str| value[key].as_f64().unwrap_or(0.0);
-    let mut found = Vec::new();
-    if let Some(failure) = after["capacity"]["failure"].as_str() {
-        let at_floor = after["capacity"]["at_floor"] == true;
-        let what = if at_floor { "the floor is in force" } else { "the last rate is in force" };
-        found.push(format!("capacity source: it fails ({failure}); {what}"));
-    }
-    let port = &after["port"];
-    if number(port, "rate_bps") > 0.0 {
-        let seconds = (number(after, "time_s") - number(before, "time_s")).max(1e-3);
-        let used = 8.0 * (number(port, "bytes") - number(&before["port"], "bytes")) / seconds;
-        let share = used / number(port, "rate_bps");
-        if share > 0.9 {
-            found.push(format!("line: full, {:.1} of {:.1} Mbit/s", used / 1e6, number(port, "rate_bps") / 1e6));
-        }
-    }
-    let peers = after["peers"].as_array().into_iter().flatten();
-    for (peer, before) in peers.zip(before["peers"].as_array().into_iter().flatten()) {
-        let name = peer["name"].as_str().unwrap_or("");
-        let more = |key: &str| number(peer, key) - number(before, key);
-        if peer["connected"] != true {
-            found.push(format!("path to {name}: not connected"));
-            continue;
-        }
-        if peer["limited"] == true {
-            found.push(format!("path to {name}: losses or delay as before a line that is narrower than `rate`: TCP's window is the limit"));
-        }
-        let lost = more("packets_lost") / more("packets_sent").max(1.0);
-        if lost > 0.03 {
-            found.push(format!("path to {name}: {:.1} % of the packets are lost", 100.0 * lost));
-        }
-        if more("blocked_by_peer_window") > 0.0 {
-            let message = "the far host reads slowly, or `connection_bytes` there is too small for the path";
-            found.push(format!("window of {name}: {message}"));
-        }
-    }
-    if found.is_empty() {
-        found.push("nothing here: the hosts send less than the line carries, or wait for each other".to_string());
-    }
-    found
-}
-
-/// A table of a report.
-pub fn table(report: &Value) -> String {
-    let mut text = format!(
-        "{} connections open, {} from the site, {} from peers, {} direct, {} reset, {} refused\n",
-        report["connections"],
-        report["intercepted"],
-        report["onward"],
-        report["direct"],
-        report["resets"],
-        report["refused"]
-    );
-    for peer in report["peers"].as_array().into_iter().flatten() {
-        let name = peer["name"].as_str().unwrap_or("");
-        if peer["connected"] != true {
-            text += &format!("{name}: not connected\n");
-            continue;
-        }
-        let number = |key: &str| peer[key].as_f64().unwrap_or(0.0);
-        text += &format!(
-            "{name} at {}: round trip {:.1} ms, window {:.0} kB, {} packets sent, {} lost\n",
-            peer["address"].as_str().unwrap_or(""),
-            number("rtt_ms"),
-            number("window_bytes") / 1e3,
-            peer["packets_sent"],
-            peer["packets_lost"],
-        );
-    }
-    text.trim_end().to_string()
+    let source =
+        report["capacity"].is_object().then(|| flag("line_source_fails", report["capacity"]["failure"].is_string()));
+    Value::Object(all.chain(source).chain([("ports".to_string(), json!(peers))]).collect())
 }
 
 #[cfg(test)]
@@ -216,25 +153,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_limits_is_named() {
-        let report = |time: f64, bytes: u64, sent: u64, lost: u64, blocked: u64| {
-            json!({
-                "time_s": time,
-                "port": { "rate_bps": 8e6, "bytes": bytes },
-                "peers": [{ "name": "hub", "connected": true, "packets_sent": sent, "packets_lost": lost,
-                            "blocked_by_peer_window": blocked }],
-            })
-        };
-        let before = report(1.0, 0, 0, 0, 0);
-        let of = |after: &Value| why(&before, after).join("; ");
-        assert!(of(&report(2.0, 100_000, 70, 0, 0)).starts_with("nothing here"));
-        assert_eq!(of(&report(2.0, 990_000, 700, 7, 0)), "line: full, 7.9 of 8.0 Mbit/s");
-        assert_eq!(of(&report(2.0, 100_000, 700, 70, 0)), "path to hub: 10.0 % of the packets are lost");
-        assert!(of(&report(2.0, 100_000, 700, 0, 3)).starts_with("window of hub: the far host reads slowly"));
-        let mut after = report(2.0, 0, 0, 0, 0);
-        after["capacity"] = json!({ "failure": "no such file", "at_floor": true });
-        assert_eq!(of(&after), "capacity source: it fails (no such file); the floor is in force");
-        after["peers"][0] = json!({ "name": "hub", "connected": false });
-        assert!(of(&after).ends_with("path to hub: not connected"));
+    fn the_memory_of_this_process_is_known() {
+        let touched = vec![1u8; 64 << 20];
+        let used = memory().unwrap();
+        assert!((64 << 20..4 << 30).contains(&used), "{used} with {} bytes", touched.len());
     }
 }

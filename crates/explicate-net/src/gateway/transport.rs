@@ -31,7 +31,7 @@ const REPAIRED: u32 = 64;
 
 /// Bytes before a QUIC packet: IP, UDP, and headers.
 fn overhead(peer: SocketAddr) -> u16 {
-    (if peer.ip().to_canonical().is_ipv4() { 28 } else { 48 }) + shim::LEN as u16
+    (shim::ip_headers(peer) + shim::LEN) as u16
 }
 
 /// Makes configurations of connections.

@@ -173,7 +173,8 @@ fn a_measured_rate_follows_the_line() {
         let mut took = followed(&samples, rates);
         println!("followed within {took:.0?} ms; {:.0} % of the line used", 100.0 * used);
         took.sort_by(f64::total_cmp);
-        assert!(took.len() >= 4 && took[took.len() / 2] <= 100.0, "{took:.0?}");
+        // All but one of some seven, and the median well below.
+        assert!(took.len() >= 4 && took[took.len() / 2] <= 80.0 && took[took.len() - 2] <= 100.0, "{took:.0?}");
         assert!(used > 0.8, "{used} of the line");
     });
 }

@@ -1,0 +1,151 @@
+//! Two ends on loopback; the other end is a client of QUIC without a gateway.
+
+use std::net::UdpSocket;
+
+use quinn::{EndpointConfig, TokioRuntime, VarInt};
+use tokio::runtime::Runtime;
+
+use super::*;
+use crate::clock::Clock;
+use crate::gateway::identity::keygen;
+use crate::gateway::socket::Tunnels;
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn identity() -> Identity {
+    let folder =
+        std::env::temp_dir().join(format!("explicate-peers-{}-{}", std::process::id(), crate::sys::monotonic()));
+    std::fs::create_dir_all(&folder).unwrap();
+    keygen(&folder.join("key")).unwrap();
+    let identity = Identity::load(&folder.join("key")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    identity
+}
+
+/// A gateway of the site 10.2.0.0/16 with the peer `far` at this address, which has the same key and the networks 10.1.0.0/16 and
+/// fd00:1::/32, and another one with 10.3.0.0/16; and its tunnels.
+fn gateway(address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
+    let (identity, other) = (identity(), identity().public.line());
+    let text = format!(
+        "[site]\nnetworks = [\"10.2.0.0/16\"]\n\
+         [[peer]]\nname = \"far\"\nkey = \"{}\"\naddress = \"{address}\"\nnetworks = [\"10.1.0.0/16\", \"fd00:1::/32\"]\n\
+         [[peer]]\nname = \"other\"\nkey = \"{other}\"\nnetworks = [\"10.3.0.0/16\"]\n",
+        identity.public.line()
+    );
+    let config = Config::parse(&text).unwrap();
+    let tunnels = Arc::new(Tunnels::default());
+    let (limits, controller, rate) =
+        (config.limits, config.wan.controller_config().unwrap(), explicate_core::units::Rate::mbps(1));
+    let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
+    let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let (server, tunnel) = transport.server(identity.server(vec![identity.public]).unwrap(), local);
+    transport.forget(local, &tunnel);
+    let socket = UdpSocket::bind(local).unwrap();
+    let own = EndpointConfig::default();
+    let server = Some(Arc::unwrap_or_clone(server));
+    let endpoint = Endpoint::new(own, server, socket, Arc::new(TokioRuntime)).unwrap();
+    (Gateway::new(config, identity, (endpoint, None, None), transport).unwrap(), tunnels)
+}
+
+/// What a client of QUIC with the key of this gateway calls with.
+fn client(gateway: &Gateway) -> quinn::ClientConfig {
+    quinn::ClientConfig::new(Arc::new(gateway.identity.client(gateway.identity.public).unwrap()))
+}
+
+/// QUIC gives up a handshake after its idle time-out of 60 s.
+#[test]
+fn a_call_without_an_answer_ends_in_time_for_the_next_one() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    runtime().block_on(async {
+        let (gateway, tunnels) = gateway(address);
+        let peer = gateway.table().peers[0].clone();
+        let call = gateway.call(&peer, Duration::from_millis(300));
+        let ended = tokio::time::timeout(Duration::from_secs(5), call).await.expect("it ends");
+        assert_eq!(ended.err().as_deref(), Some("no answer for 0.3 s"));
+        assert!(tunnels.get(address).is_none(), "nothing is left of it");
+    });
+    silent.set_nonblocking(true).unwrap();
+    assert!(silent.recv(&mut [0; 2000]).is_ok(), "the peer was called");
+}
+
+/// The first datagram of a handshake, as a gateway's peer sends it.
+async fn first_datagram(gateway: &Gateway) -> Vec<u8> {
+    let recorder = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let _connecting = endpoint.connect_with(client(gateway), recorder.local_addr().unwrap(), "gateway").unwrap();
+    let mut datagram = vec![0; 2000];
+    let length = recorder.recv(&mut datagram).await.unwrap();
+    datagram.truncate(length);
+    datagram
+}
+
+/// Hosts that send the first datagram of a handshake from addresses at which they do not receive get a Retry each, shorter than
+/// what they sent, and no place in the gateway.
+#[test]
+fn first_datagrams_from_false_addresses_are_answered_by_a_retry_and_kept_nowhere() {
+    runtime().block_on(async {
+        let (gateway, tunnels) = gateway("127.0.0.1:9".parse().unwrap());
+        tokio::spawn(gateway.clone().answer_calls());
+        let (datagram, to) = (first_datagram(&gateway).await, gateway.endpoint.local_addr().unwrap());
+        for _ in 0..200 {
+            let host = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            host.send_to(&datagram, to).await.unwrap();
+            let mut answer = [0; 2000];
+            let received = tokio::time::timeout(Duration::from_secs(5), host.recv(&mut answer)).await;
+            let length = received.expect("an answer").unwrap();
+            // The long header of a Retry (RFC 9000 section 17.2.5).
+            assert_eq!(answer[0] & 0xf0, 0xf0, "its first byte, of {length}");
+            assert!(length < datagram.len(), "{length} bytes for {}", datagram.len());
+            assert!(tunnels.get(host.local_addr().unwrap()).is_none());
+        }
+        assert_eq!(gateway.endpoint.open_connections(), 0);
+        assert_eq!(gateway.counters.refused.load(Ordering::Relaxed), 0);
+    });
+}
+
+fn preface(client: &str, destination: &str) -> Preface {
+    Preface { client: client.parse().unwrap(), destination: destination.parse().unwrap() }
+}
+
+/// How a stream with this preface ends.
+async fn ends(connection: &Connection, preface: Preface) -> quinn::ReadError {
+    let (mut send, mut receive) = connection.open_bi().await.unwrap();
+    send.write_all(&preface.to_bytes()).await.unwrap();
+    let read = tokio::time::timeout(Duration::from_secs(5), receive.read_to_end(10)).await.expect("an end");
+    match read {
+        Err(quinn::ReadToEndError::Read(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A peer speaks for its own networks, and reaches those of this site.
+#[test]
+fn a_peer_that_names_clients_or_destinations_outside_its_networks_is_reset() {
+    runtime().block_on(async {
+        let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
+        let (far, good) = (gateway.identity.public, preface("10.1.0.9:4000", "10.2.0.1:80"));
+        assert_eq!(gateway.table().allow(far, &good), Ok(()));
+        let outside = [
+            ("10.2.0.9:4000", "10.2.0.1:80", "a client of this site"),
+            ("10.3.0.9:4000", "10.2.0.1:80", "a client of another peer"),
+            ("192.0.2.7:4000", "10.2.0.1:80", "a client of nobody's"),
+            ("10.1.0.9:4000", "10.3.0.1:80", "a destination of another peer, not at a hub"),
+            ("10.1.0.9:4000", "10.1.0.1:80", "a destination of its own"),
+            ("10.1.0.9:4000", "192.0.2.1:80", "a destination of nobody's"),
+            ("[fd00:1::9]:4000", "[fd00:2::1]:80", "a destination of nobody's, IPv6"),
+        ];
+        tokio::spawn(gateway.clone().answer_calls());
+        let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = gateway.endpoint.local_addr().unwrap();
+        let connection = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
+        for (client, destination, what) in outside {
+            let ended = ends(&connection, preface(client, destination)).await;
+            assert_eq!(ended, quinn::ReadError::Reset(VarInt::from(Cause::NotAllowed)), "{what}");
+        }
+        assert_eq!(gateway.counters.refused.load(Ordering::Relaxed), outside.len() as u64);
+        assert_eq!(gateway.counters.onward.load(Ordering::Relaxed), 0);
+    });
+}
