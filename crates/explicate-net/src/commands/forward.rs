@@ -9,7 +9,7 @@ use explicate_core::units::Time;
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
-use super::say::say;
+use super::say::Reporter;
 use super::words;
 use crate::agent::AgentHost;
 use crate::cli::{self, Forwarding};
@@ -154,6 +154,7 @@ fn forward(
         forwarder.tag(vlan);
     }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    let mut reporter = Reporter::start();
     // All sockets are open.
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
@@ -176,14 +177,11 @@ fn forward(
             }
         }
         if clock.now() >= next {
-            // A lost report does not stop the forwarding.
-            if let Err(error) = show(&mut forwarder, links, clock.now(), &mut reported, args.json) {
-                tracing::warn!(%error, "cannot write a report");
-            }
+            reporter.report(shown(&mut forwarder, links, clock.now(), &mut reported, args.json));
             next = clock.now() + interval;
         }
     }
-    show(&mut forwarder, links, clock.now(), &mut reported, args.json)
+    reporter.finish(shown(&mut forwarder, links, clock.now(), &mut reported, args.json))
 }
 
 /// The rates of all ports since the last call.
@@ -205,30 +203,29 @@ impl Meter {
     }
 }
 
-fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter, json: bool) -> Result<()> {
+/// A report, as lines of text or as JSON.
+fn shown(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter, json: bool) -> String {
     let report = report(forwarder, links, now, meter);
     if json {
-        return say(report);
+        return report.to_string();
     }
-    say(format!(
-        "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; without feedback {}; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
+    let without: u64 =
+        ["ipv6", "mpls", "tunnelled", "fragments", "merged"].iter().filter_map(|key| report[*key].as_u64()).sum();
+    let head = format!(
+        "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; without feedback {without}; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
         now.as_secs_f64(),
         report["received"],
         report["explicit"],
         report["sent"],
         report["cpu_us_per_frame"].as_f64().unwrap_or(0.0),
-        ["ipv6", "mpls", "tunnelled", "fragments", "merged"]
-            .iter()
-            .filter_map(|key| report[*key].as_u64())
-            .sum::<u64>(),
         report["malformed"],
         report["merged"],
         report["expired"],
         report["missed"],
         report["refused"],
-    ))?;
-    for port in report["ports"].as_array().into_iter().flatten() {
-        say(format!(
+    );
+    let port = |port: &Value| {
+        format!(
             "  {}: {:.3} Mbit/s of {:.3}; dropped {}, lost {}, marked {}, waiting {} packets; delay asked {} ms, late by p50 {} us, p99 {} us",
             port["name"].as_str().unwrap_or(""),
             port["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
@@ -240,9 +237,10 @@ fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter,
             port["delay_ms"],
             port["late_p50_us"],
             port["late_p99_us"],
-        ))?;
-    }
-    Ok(())
+        )
+    };
+    let ports = report["ports"].as_array().into_iter().flatten().map(port);
+    std::iter::once(head).chain(ports).collect::<Vec<_>>().join("\n")
 }
 
 /// The variables of a port's classes, if it has several.
