@@ -89,7 +89,7 @@ pub struct Identity {
     pub cid_key: u64,
 }
 
-/// Writes a new key to a file that only its owner may read, and returns the public line.
+/// Writes a new key to a file that only its owner may read, in a folder that is made if it is missing, and returns the public line.
 pub fn keygen(path: &Path) -> Result<String> {
     if path.exists() {
         let has = Identity::load(path).map(|identity| format!("its public line is {}", identity.public.line()));
@@ -101,6 +101,9 @@ pub fn keygen(path: &Path) -> Result<String> {
     let pair =
         Ed25519KeyPair::from_pkcs8(key.as_ref()).map_err(|e| Error::Failed(format!("cannot make a key: {e}")))?;
     let what = || format!("write the new key {}", path.display());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
+    }
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(path).or_fail(what)?;
     file.write_all(format!("{}\n", hex(key.as_ref())).as_bytes()).and_then(|()| file.sync_all()).or_fail(what)?;
     let mut public = [0; 32];
@@ -270,7 +273,6 @@ mod tests {
     #[test]
     fn a_key_is_kept_to_its_owner_and_its_line_comes_back() {
         let folder = std::env::temp_dir().join(format!("explicate-identity-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("key");
         let line = keygen(&path).unwrap();
         let identity = Identity::load(&path).unwrap();
