@@ -1,6 +1,6 @@
 //! `explicated advise`: recommends a protocol for a path, from a table made with the simulator (`scripts/advice.py`).
 
-use explicate_core::endpoint::PARAMS;
+use explicate_core::endpoint::{PARAMS, Params};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::units::Time;
@@ -191,7 +191,7 @@ fn share(text: &str) -> Result<f64> {
 
 /// The value that `--air-loss` needs, if transmission errors on this path exceed the default of `send`.
 fn air_loss(best: &Row, path: &Path) -> Option<String> {
-    let usual = Values::default().get(PARAMS, "air_loss");
+    let usual = Params::of(&Values::default()).air_loss;
     let most = PARAMS.iter().find(|p| p.name == "air_loss").map_or(usual, |p| p.max);
     let wanted = (path.loss / AIR_SHARE).min(most);
     (best.routers != "none" && wanted > usual).then(|| format!("--air-loss {:.1}%", (1e3 * wanted).ceil() / 10.0))

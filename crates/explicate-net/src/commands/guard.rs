@@ -1,6 +1,6 @@
 //! Behaviour as TCP where no router answers: the option, and reports of the controller in use.
 
-use explicate_core::endpoint::{PARAMS, is_guarded, set_guarded};
+use explicate_core::endpoint::{Guarding, PARAMS, Params, is_guarded, set_guarded};
 use explicate_core::guard::ActiveController;
 use explicate_core::units::Time;
 use explicate_scenario::model::FlowGroup;
@@ -16,7 +16,7 @@ const CHECK_INTERVAL: Time = Time::millis(100);
 
 /// Enables the guard of a group's flows, unless the user has switched it off.
 pub(super) fn set(args: &Send, group: &mut FlowGroup) {
-    let off = args.guard == crate::cli::Guard::Off || group.values.get(PARAMS, "guard") == 2.0;
+    let off = args.guard == crate::cli::Guard::Off || Params::of(&group.values).guard == Guarding::Off;
     set_guarded(&mut group.values, !off);
     if let (Some(loss), Some(param)) = (args.air_loss, PARAMS.iter().find(|p| p.name == "air_loss")) {
         group.values.set(param, loss);

@@ -9,7 +9,7 @@
 //! `cookie` is the receiver's, and `mac`, always last, the code over all preceding words
 //! ([`greeting_code`](super::auth::greeting_code)).
 
-use explicate_core::endpoint::PARAMS;
+use explicate_core::endpoint::Params;
 use explicate_core::params::Values;
 
 use super::auth::{Code, hex, unhex};
@@ -113,19 +113,16 @@ pub struct Hello {
 impl Hello {
     /// The greeting of a flow with these values.
     pub fn new(protocol: &str, packet: u16, values: &Values, content: Content) -> Hello {
-        let get = |name| values.get(PARAMS, name);
+        let params = Params::of(values);
+        let limited = values.given().iter().any(|(name, _)| *name == "receiver_window");
         Hello {
             protocol: protocol.to_string(),
             packet,
-            ack_every: get("ack_every") as u32,
-            ack_delay_us: (get("ack_delay") * 1e6) as u32,
-            window: values
-                .given()
-                .iter()
-                .any(|(name, _)| *name == "receiver_window")
-                .then(|| get("receiver_window") as u32),
-            quick_acks: get("quick_acks") as u32,
-            refuse_explicit: get("refuse_explicit") != 0.0,
+            ack_every: params.ack_every as u32,
+            ack_delay_us: (params.ack_delay * 1e6) as u32,
+            window: limited.then_some(params.receiver_window as u32),
+            quick_acks: params.quick_acks as u32,
+            refuse_explicit: params.refuse_explicit,
             content,
             instead: None,
         }
@@ -251,7 +248,7 @@ mod tests {
         for (name, value) in
             [("receiver_window", 20.0), ("quick_acks", 16.0), ("refuse_explicit", 1.0), ("ack_every", 2.0)]
         {
-            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+            values.set(Params::PARAMS.iter().find(|p| p.name == name).unwrap(), value);
         }
         let hello = Hello { instead: Some(0xbeef), ..Hello::new("xcp", 1500, &values, Content::Nothing) };
         assert_eq!((hello.window, hello.quick_acks, hello.refuse_explicit, hello.ack_every), (Some(20), 16, true, 2));
