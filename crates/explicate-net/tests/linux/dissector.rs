@@ -91,7 +91,7 @@ fn wireshark_reads_every_field() {
     assert_eq!(lines.len(), 4, "{text}{said}");
     assert!(!said.contains("rror"), "{said}");
     let plain: Vec<String> = lines.iter().map(|l| l.replace("True", "1").replace("False", "0")).collect();
-    assert_eq!(plain[0], "1|-1500|77|5|6|61|10.1.2.3|4000000001|42||3|1|||0x00000000");
+    assert_eq!(plain[0], "1|-1500|77|5|41|61|10.1.2.3|4000000001|42||3|1|||0x00000000");
     assert_eq!(plain[1], "1|0|0|0|0|||0||43||0|[50, 60),[70, 71)||0x00000005");
     assert_eq!(plain[2], "1|||||||0|0||0|0||explicate/2 protocol=xcp packet=1500|0x00000000");
     assert_eq!(plain[3], "1|||||||||||0|||0x00000009", "a message");

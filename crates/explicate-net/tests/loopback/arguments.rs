@@ -69,7 +69,7 @@ fn what_ignores_the_hangup_goes_on() {
     use std::os::unix::process::ExitStatusExt;
     let ends_by = |prefix: &str| {
         let script = format!(
-            "XDG_CONFIG_HOME={} {prefix} {} recv --bind 127.0.0.1:0 & sleep 0.4; kill -HUP $!; sleep 0.3; kill -KILL $!; wait $!",
+            "XDG_CONFIG_HOME={} {prefix} {} recv --bind 127.0.0.1:0 & sleep 1; kill -HUP $!; sleep 1; kill -KILL $!; wait $!",
             env!("CARGO_TARGET_TMPDIR"),
             env!("CARGO_BIN_EXE_explicated")
         );
