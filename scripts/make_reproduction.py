@@ -93,11 +93,17 @@ def renewed(document: str, universes: Universes) -> str:
     return document
 
 
+def listed(words: list[str]) -> str:
+    """``I``, ``I and Y``, ``I, Y and K``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def said_of_span(universes: Universes, number: int) -> Iterator[str]:
     """Yield how many claims hold over all single changes on record, of `number` in all."""
     span = multiverse.span(universes)
     if span:
-        papers = f"paper{'s' * (len(universes) > 1)} {' and '.join(universes)}"
+        papers = f"paper{'s' * (len(universes) > 1)} {listed(list(universes))}"
         whose = "" if span.alternatives == number else f" of the claims of {papers}"
         rest = "" if span.alternatives == number else "; the other alternatives have not been run yet"
         yield (
