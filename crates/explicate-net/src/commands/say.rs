@@ -28,7 +28,7 @@ pub(super) fn complain(text: impl Display) {
     let _ = writeln!(stderr(), "explicated: {text}");
 }
 
-/// Writes reports in a thread of its own, so that forwarding goes on when nobody reads them.
+/// Writes reports in a thread of its own, so that forwarding goes on when they are not read.
 pub(super) struct Reporter {
     /// Room for one report beside the one that is being written.
     reports: SyncSender<String>,
@@ -63,14 +63,14 @@ impl Reporter {
         }
         let full = matches!(self.reports.try_send(text), Err(TrySendError::Full(_)));
         if full && !self.drops {
-            tracing::warn!("nobody reads the reports on standard output: they are dropped, and forwarding goes on");
+            tracing::warn!("standard output is not read: reports are dropped, and forwarding goes on");
         }
         self.drops = full;
     }
     /// Writes the last report, and waits for it, but not for a reader that has stopped.
     pub(super) fn finish(self, text: String) -> Result<()> {
         let Reporter { reports, written, .. } = self;
-        let unread = || Error::Failed("cannot write the last report: nobody reads standard output".to_string());
+        let unread = || Error::Failed("cannot write the last report: standard output is not read".to_string());
         let clock = Clock::start();
         let mut left = Some(text);
         while let Some(text) = left.take() {
@@ -137,7 +137,7 @@ mod tests {
         }
         assert!(clock.now() < PATIENCE, "{:?}", clock.now());
         let error = reporter.finish("last".to_string()).unwrap_err();
-        assert!(error.to_string().contains("nobody reads"), "{error}");
+        assert!(error.to_string().contains("is not read"), "{error}");
         assert!(clock.now() < Time::secs(4));
         drop(unread);
     }

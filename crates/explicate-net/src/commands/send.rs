@@ -43,7 +43,7 @@ const LONGEST_PACKET: u16 = 9000;
 /// transfer go on soon after an outage; a packet in 5 s is no load. `recount = "at_once"` finds losses among a transfer's last
 /// packets without the timer.
 const RECOVER_SOON: &[(&str, f64)] = &[("max_rto", 5.0), ("recount", 1.0)];
-/// Time without any answer after which the user is told.
+/// Time without any answer after which `send` says so.
 const SILENCE: Time = Time::secs(3);
 /// How often flows are checked for stalls.
 const STALLS: Time = Time::millis(250);
