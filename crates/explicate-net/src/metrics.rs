@@ -45,6 +45,11 @@ impl Metrics {
         registry.register_collector(Box::new(report.clone()));
         let first = report.clone();
         let spawned = thread::Builder::new().name("metrics".to_string()).spawn(move || {
+            // Each thread has its own capabilities, and this one starts before the others are dropped.
+            if let Err(error) = sys::drop_privileges() {
+                tracing::error!(%error, "no metrics: cannot drop privileges");
+                return;
+            }
             first.0.wait();
             let mut open: Vec<Connection> = Vec::new();
             loop {

@@ -190,6 +190,10 @@ impl Port {
         if let Err(reason) = sys::go_first() {
             tracing::info!(%reason, "the port has no real-time scheduling: datagrams leave late on a busy machine");
         }
+        // Each thread has its own capabilities.
+        if let Err(error) = sys::drop_privileges() {
+            tracing::error!(%error, "the port keeps its privileges");
+        }
         let mut waiter = Waiter::new(self.clock);
         let tun = self.state().queues.plain.as_ref().and_then(|plain| plain.fd().try_clone_to_owned().ok());
         let mut ready = Vec::new();

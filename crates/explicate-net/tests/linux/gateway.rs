@@ -7,6 +7,19 @@ use std::time::Duration;
 use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
 use crate::common::{Net, eventually, scraped, value};
 
+/// Threads that need no socket of a foreign address keep no privilege at all.
+#[test]
+#[ignore = "needs root: make linux"]
+fn every_thread_of_a_gateway_drops_its_privileges() {
+    let sites = Sites::new();
+    bridge(&sites.net);
+    let gateways = sites.gateways("metrics = \"127.0.0.1:9112\"", "[wan]\nrate = \"20Mbit/s\"");
+    let raw = ["CapEff:\t0000000000000000", "CapEff:\t0000000000002000", "NoNewPrivs:\t1"].map(String::from).into();
+    for gateway in &gateways {
+        eventually("only CAP_NET_RAW is left", || gateway.privileges() == raw);
+    }
+}
+
 /// The client closes its half, and the server answers with all that it has received and as many bytes again.
 fn there_and_back(net: &Net, address: &'static str, client: &str) {
     let server = serve(net, address, |mut stream, from| {

@@ -1,5 +1,6 @@
 //! What the tests in namespaces share: namespaces that go with the test, programs in them that are stopped with it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -151,6 +152,16 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+    /// The effective capabilities of its threads, and whether they may gain none: the lines of `/proc`, each once.
+    pub(crate) fn privileges(&self) -> BTreeSet<String> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();
+        let texts = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("status")).unwrap());
+        let lines = |text: String| {
+            let lines = text.lines().filter(|l| l.starts_with("CapEff:") || l.starts_with("NoNewPrivs:"));
+            lines.map(String::from).collect::<Vec<_>>()
+        };
+        texts.flat_map(lines).collect()
     }
     pub(crate) fn signal(&self, signal: &str) {
         let _ = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
