@@ -154,7 +154,7 @@ fn forward(
         forwarder.tag(vlan);
     }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
-    let mut reporter = Reporter::start();
+    let mut reporter = Reporter::to_stdout();
     // All sockets are open.
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
@@ -167,6 +167,7 @@ fn forward(
     while clock.now() < end && !sys::stopped() {
         forwarder.run(end.min(next).min(clock.now() + POLL_INTERVAL), &sys::stopped)?;
         forwarder.count_missed();
+        reporter.go_on();
         if let Some(gone) = forwarder.interfaces.iter().find(|i| i.is_gone()) {
             return Err(Error::Failed(format!("the interface `{}` has disappeared", gone.name)));
         }

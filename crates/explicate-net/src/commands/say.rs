@@ -1,16 +1,17 @@
 //! Output to the user. A closed pipe or a full disk behind it is an error like others.
 
 use std::fmt::Display;
-use std::io::{Write, stderr, stdout};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
-use std::thread;
-use std::time::Duration;
+use std::io::{self, Stdout, Write, stderr, stdout};
+use std::os::fd::AsFd;
 
 use explicate_core::units::Time;
 
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
+use crate::sys;
 
+/// A pipe that takes any bytes takes so many at once (`PIPE_BUF`).
+const BLOCK: usize = 4096;
 /// How long the end of a program waits for its last report to be read.
 const PATIENCE: Time = Time::secs(1);
 
@@ -28,100 +29,109 @@ pub(super) fn complain(text: impl Display) {
     let _ = writeln!(stderr(), "explicated: {text}");
 }
 
-/// Writes reports in a thread of its own, so that forwarding goes on when they are not read.
-pub(super) struct Reporter {
-    /// Room for one report beside the one that is being written.
-    reports: SyncSender<String>,
-    written: Receiver<Result<()>>,
+/// Writes reports as far as they are read, so that forwarding goes on when they are not.
+///
+/// It writes only what the output takes at once. The output stays blocking, because other processes may share it.
+pub(super) struct Reporter<W> {
+    out: W,
+    /// The rest of a report.
+    left: Vec<u8>,
     /// Reports are being dropped, which the log says once.
     drops: bool,
 }
 
-impl Reporter {
-    /// To standard output.
-    pub(super) fn start() -> Reporter {
+impl Reporter<Stdout> {
+    pub(super) fn to_stdout() -> Self {
         Reporter::to(stdout())
     }
-    fn to(mut out: impl Write + Send + 'static) -> Reporter {
-        let (reports, texts) = sync_channel::<String>(1);
-        let (results, written) = channel();
-        thread::spawn(move || {
-            for text in texts {
-                if results.send(write_line(&mut out, text)).is_err() {
-                    return;
-                }
-            }
-        });
-        Reporter { reports, written, drops: false }
+}
+
+impl<W: AsFd> Reporter<W> {
+    fn to(out: W) -> Self {
+        Reporter { out, left: Vec::new(), drops: false }
     }
-    /// Writes a report, or drops it while two others have not been read. Errors go to the log.
-    pub(super) fn report(&mut self, text: String) {
-        while let Ok(result) = self.written.try_recv() {
-            if let Err(error) = result {
-                tracing::warn!(%error, "cannot write a report");
-            }
-        }
-        let full = matches!(self.reports.try_send(text), Err(TrySendError::Full(_)));
+    /// Begins to write a report, or drops it while the one before has not been read. Errors go to the log.
+    pub(super) fn report(&mut self, text: impl Display) {
+        self.go_on();
+        let full = !self.left.is_empty();
         if full && !self.drops {
             tracing::warn!("standard output is not read: reports are dropped, and forwarding goes on");
         }
         self.drops = full;
+        if !full {
+            self.left = format!("{text}\n").into_bytes();
+            self.go_on();
+        }
     }
-    /// Writes the last report, and waits for it, but not for a reader that has stopped.
-    pub(super) fn finish(self, text: String) -> Result<()> {
-        let Reporter { reports, written, .. } = self;
-        let unread = || Error::Failed("cannot write the last report: standard output is not read".to_string());
+    /// Writes more of the last report.
+    pub(super) fn go_on(&mut self) {
+        if let Err(error) = self.write_for(Time::ZERO) {
+            tracing::warn!(%error, "cannot write a report");
+            self.left.clear();
+        }
+    }
+    /// Writes the last report, and waits for its reader, but not for one that has stopped.
+    pub(super) fn finish(mut self, text: impl Display) -> Result<()> {
+        self.left.extend(format!("{text}\n").into_bytes());
+        self.write_for(PATIENCE).or_fail(|| "write to standard output".to_string())?;
+        if self.left.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Failed("cannot write the last report: standard output is not read".to_string()))
+    }
+    /// Writes what is left, and waits no longer than this for the output to take it.
+    fn write_for(&mut self, patience: Time) -> io::Result<()> {
         let clock = Clock::start();
-        let mut left = Some(text);
-        while let Some(text) = left.take() {
-            match reports.try_send(text) {
-                Err(TrySendError::Full(_)) if clock.now() >= PATIENCE => return Err(unread()),
-                Err(TrySendError::Full(text)) => {
-                    left = Some(text);
-                    thread::sleep(Duration::from_millis(10));
-                }
-                Ok(()) | Err(TrySendError::Disconnected(_)) => (),
-            }
+        while !self.left.is_empty() && sys::takes_output(self.out.as_fd(), patience.since(clock.now()).0)? {
+            let block = &self.left[..self.left.len().min(BLOCK)];
+            let written = rustix::io::retry_on_intr(|| rustix::io::write(&self.out, block))?;
+            self.left.drain(..written);
         }
-        drop(reports);
-        let mut last = Ok(());
-        loop {
-            match written.recv_timeout(Duration::from_nanos(PATIENCE.since(clock.now()).0)) {
-                Ok(result) => last = result,
-                Err(RecvTimeoutError::Disconnected) => return last,
-                Err(RecvTimeoutError::Timeout) => return Err(unread()),
-            }
-        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::io::Read;
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
-    /// Keeps what is written.
-    #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Kept {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn the_last_report_is_written_before_the_end() {
-        let out = Kept::default();
-        let mut reporter = Reporter::to(out.clone());
-        reporter.report("first".to_string());
-        reporter.finish("last".to_string()).unwrap();
-        assert_eq!(*out.0.lock().unwrap(), b"first\nlast\n");
+        let (mut reads, out) = io::pipe().unwrap();
+        let reader = thread::spawn(move || {
+            let mut text = String::new();
+            reads.read_to_string(&mut text).map(|_| text)
+        });
+        let mut reporter = Reporter::to(out);
+        reporter.report("first");
+        // Longer than the pipe.
+        let last = "x".repeat(200_000);
+        reporter.finish(&last).unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), format!("first\n{last}\n"));
+    }
+
+    /// What has been read in part arrives whole, and those dropped leave nothing.
+    #[test]
+    fn a_slow_reader_gets_whole_reports() {
+        let (mut reads, out) = io::pipe().unwrap();
+        let mut reporter = Reporter::to(out);
+        for digit in 0..10 {
+            reporter.report(digit.to_string().repeat(50_000));
+        }
+        let mut text = vec![0; 50_000];
+        reads.read_exact(&mut text).unwrap();
+        reporter.go_on();
+        let reader = thread::spawn(move || {
+            let mut text = String::new();
+            reads.read_to_string(&mut text).map(|_| text)
+        });
+        reporter.finish("last").unwrap();
+        let rest = format!("\n{}\nlast\n", "1".repeat(50_000));
+        assert_eq!(reader.join().unwrap().unwrap(), rest);
     }
 
     /// The reader of a pipe has stopped: reports cost no time, and the end comes.
@@ -136,7 +146,7 @@ mod tests {
             thread::sleep(Duration::from_millis(1));
         }
         assert!(clock.now() < PATIENCE, "{:?}", clock.now());
-        let error = reporter.finish("last".to_string()).unwrap_err();
+        let error = reporter.finish("last").unwrap_err();
         assert!(error.to_string().contains("is not read"), "{error}");
         assert!(clock.now() < Time::secs(4));
         drop(unread);
@@ -146,7 +156,7 @@ mod tests {
     fn an_error_of_the_last_report_is_returned() {
         let (unread, out) = io::pipe().unwrap();
         drop(unread);
-        let error = Reporter::to(out).finish("last".to_string()).unwrap_err();
+        let error = Reporter::to(out).finish("last").unwrap_err();
         assert!(error.to_string().contains("write to standard output"), "{error}");
     }
 }

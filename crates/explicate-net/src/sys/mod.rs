@@ -31,7 +31,9 @@ pub use socket::{
     path_mtu, tell_ttl_and_ecn,
 };
 pub use tcp::{TcpInfo, tcp_connect, tcp_info};
-pub use time::{Polled, monotonic, set_timer, sharpen_timers, sleep_until, thread_cpu, timer, wall_ahead};
+pub use time::{
+    Polled, monotonic, set_timer, sharpen_timers, sleep_until, takes_output, thread_cpu, timer, wall_ahead,
+};
 pub use tun::{open_tun, raw_sockets};
 
 /// Turns the -1 of a call into its error.

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
@@ -59,6 +59,13 @@ pub fn set_timer(timer: BorrowedFd<'_>, at: u64) -> io::Result<()> {
     let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(at.max(1)) };
     timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &spec)?;
     Ok(())
+}
+
+/// Waits until a descriptor takes output, or a write to it fails, at most this many nanoseconds. Returns whether
+/// it was one of these.
+pub fn takes_output(fd: BorrowedFd<'_>, nanoseconds: u64) -> io::Result<bool> {
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+    Ok(retry_on_intr(|| poll(&mut polled, Some(&timespec(nanoseconds))))? > 0)
 }
 
 /// Which descriptors had events at the end of the last wait.
