@@ -154,7 +154,7 @@ def draw_panel(axes: Any, panel: Panel) -> None:
         places = panel.names or [(i + 0.5, str(i + 1)) for i in range(0, len(panel.bars), max(1, len(panel.bars) // 8))]
         names = [name for _, name in places]
         turned = TURNED if sum(map(len, names)) > MOST_LETTERS else {}
-        axes.set_xticks([at for at, _ in places], names, **turned)
+        axes.set_xticks([at for at, _ in places], list(map(_literal, names)), **turned)
         axes.grid(visible=False, axis="x")
         axes.set_axisbelow(True)
     for one in panel.series:
@@ -170,7 +170,7 @@ def draw_panel(axes: Any, panel: Panel) -> None:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0)
     _frame(axes, frame)
     if panel.caption:
-        axes.set_title(panel.caption, loc="left")
+        axes.set_title(_literal(panel.caption), loc="left")
 
 
 def _frame(axes: Any, frame: Axes) -> None:
@@ -181,8 +181,13 @@ def _frame(axes: Any, frame: Axes) -> None:
         axes.xaxis.set_major_formatter(lambda x, _: _plain(x))
     axes.set_xlim(*frame.x)
     axes.set_ylim(*frame.y)
-    axes.set_xlabel(frame.x_label)
-    axes.set_ylabel(frame.y_label)
+    axes.set_xlabel(_literal(frame.x_label))
+    axes.set_ylabel(_literal(frame.y_label))
+
+
+def _literal(name: str) -> str:
+    """Return a name for matplotlib, which would set what is between two dollars as mathematics."""
+    return name.replace("$", r"\$")
 
 
 def _plain(value: float) -> str:
@@ -206,7 +211,7 @@ def _legend(canvas: Any, figure: Figure, across: int) -> None:
         else Line2D([], [], **line_style(i))
         for i in range(len(figure.names))
     ]
-    canvas.legend(marks, figure.names, loc="outside upper center", ncols=_columns(figure, across))
+    canvas.legend(marks, list(map(_literal, figure.names)), loc="outside upper center", ncols=_columns(figure, across))
 
 
 def _columns(figure: Figure, across: int) -> int:

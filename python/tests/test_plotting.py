@@ -138,3 +138,15 @@ def test_legends_and_names_take_no_room_from_the_panel(results: explicate.Result
         (axes,) = canvas.axes
         assert axes.get_window_extent().height / canvas.dpi > 0.9, "inches"
     assert [label.get_rotation() for label in axes.get_xticklabels()] == [25] * 3
+
+
+def test_names_are_drawn_as_they_are_written(results: explicate.Results, tmp_path: Path) -> None:
+    """Dollars in names are no mathematics; matplotlib could not even set the first of these."""
+    named = ("$\\frac{a}$", "a$^2$ \\$", "_b_ 5 %")
+    figure = results.plot("tradeoff").figure
+    first = figure.panels[0]
+    panel = replace(first, caption=named[0], axes=replace(first.axes, x_label=named[0], y_label=named[1]))
+    bars = Panel(named[1], replace(first.axes, x=(0, 1)), bars=(Bar("x", 0, 3.0),), names=((0.5, named[1]),))
+    drawn = Plot(replace(figure, panels=(panel, bars), names=named)).save(tmp_path / "f.svg")
+    words = [node.text for node in ET.parse(drawn).iter(f"{SVG}text")]
+    assert [words.count(name) for name in named] == [3, 4, 1]
