@@ -119,9 +119,10 @@ def plot(results: Results, kind: str) -> Plot:
     """Return the figure `kind` of `results`; raise BadInputError if there is no such figure, or no data for it."""
     if kind not in figures.ALL:
         raise BadInputError(f"no figure {kind!r}; the figures are: {', '.join(figures.ALL)}")
-    figure = figures.ALL[kind](Study.of(results))
+    study = Study.of(results)
+    figure = figures.ALL[kind](study)
     if figure is None:
-        raise BadInputError(figures.nothing(kind))
+        raise BadInputError(figures.nothing(kind, study))
     return Plot(figure)
 
 
@@ -244,6 +245,6 @@ def listed(results: Results) -> str:
     found: Sequence[tuple[str, Figure | None]] = [(name, figure(study)) for name, figure in figures.ALL.items()]
     wide = max(map(len, figures.ALL))
     return "\n".join(
-        f"{name:<{wide}}  {figure.title}" if figure else f"{name:<{wide}}  – ({figures.nothing(name)})"
+        f"{name:<{wide}}  {figure.title}" if figure else f"{name:<{wide}}  – ({figures.nothing(name, study)})"
         for name, figure in found
     )

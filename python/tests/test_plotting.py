@@ -56,7 +56,7 @@ def test_what_cannot_be_drawn(results: explicate.Results, tmp_path: Path, monkey
     with pytest.raises(ValueError, match="no figure 'pie'; the figures are: response, tradeoff"):
         results.plot("pie")
     with pytest.raises(ValueError, match=r'nothing to draw .utilisation. from; put of = \["throughput"\]'):
-        results.plot("utilisation")
+        explicate.Results(results.flows, results.links, results.samples.clear(), results.run).plot("utilisation")
     with pytest.raises(ValueError, match=r"must end with \.pdf, \.svg, \.png"):
         results.plot("rtt").save(tmp_path / "figure.gif")
     plain = builtins.__import__
@@ -79,6 +79,7 @@ def test_the_command(results: explicate.Results, tmp_path: Path, capsys: pytest.
     assert listed[0].startswith("response     – (nothing to draw")
     assert main(["plot", folder, "completion", "-o", str(tmp_path / "f.pdf")]) == 0
     assert (tmp_path / "f.pdf").stat().st_size > 2000
+    capsys.readouterr()
     assert main(["plot", folder, "completion"]) == 2
     assert "-o completion.pdf" in capsys.readouterr().err
 
@@ -177,3 +178,19 @@ def test_long_names_stay_in_their_places(results: explicate.Results) -> None:
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
     assert not any(a.overlaps(b) for a, b in pairwise(boxes))
     assert axes.get_window_extent().width > 0.7 * canvas.bbox.width
+
+
+def test_what_a_figure_leaves_out_is_printed(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = explicate.sweep(scenario, {"warmup": [f"{i}s" for i in range(10)]}, runs=1)
+    assert main(["plot", str(found.write(tmp_path / "out")), "queue", "-o", str(tmp_path / "f.svg")]) == 0
+    assert capsys.readouterr().err == "warning: The first 8 of 10 points are drawn.\n"
+
+
+def test_samples_are_asked_for_only_where_they_lack(scenario: Path) -> None:
+    """One flow was sampled, so that more samples would not make it fair."""
+    found = explicate.run(scenario)
+    alone = explicate.Results(found.flows.head(1), found.links, found.samples, found.run)
+    with pytest.raises(ValueError, match=r"^nothing to draw 'fairness' from in these results$"):
+        alone.plot("fairness")
