@@ -315,6 +315,11 @@ def test_a_failure_stops_no_other(scenario: Path, tmp_path: Path, capsys: pytest
     assert not (tmp_path / "out" / "failures.json").exists()
 
 
+def test_a_refused_sweep_leaves_no_folder(scenario: Path, tmp_path: Path) -> None:
+    assert main(["sweep", str(scenario), "--vary", "durration=20s", "-o", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
 class Breaking(Executor):
     """Runs three, and then has lost its worker."""
 
