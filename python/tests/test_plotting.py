@@ -102,6 +102,11 @@ def test_xarray(results: explicate.Results) -> None:
     assert found.attrs["seed"] == 7
 
 
+def test_xarray_keeps_the_order_of_points(scenario: Path) -> None:
+    found = explicate.sweep(scenario, {"warmup": ["5s", "10s", "15s"]}).to_xarray()
+    assert found["warmup"].values.tolist() == ["5s", "10s", "15s"]
+
+
 @pytest.mark.usefixtures("native_real")
 def test_errors_cross_processes(scenario: Path) -> None:
     """A bad scenario in a pool of processes is an error of its own job, not the end of the pool."""

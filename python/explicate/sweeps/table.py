@@ -31,7 +31,7 @@ class AllFailedError(RuntimeError):
         return AllFailedError, (str(self), self.failures)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SweepResults(Results):
     """The tables of a sweep. `wanted` are the default measures of `measures` and `intervals`.
 
