@@ -37,6 +37,8 @@ MOST_LETTERS = 48
 """Letters of all names below bars that stand side by side; more are turned."""
 UPRIGHT_LETTERS = 38
 """Letters of a line of such names, and of the label beside a vertical axis."""
+SHORT = 30.0
+"""A logarithmic axis whose ends are less than this factor apart has numbers at 2 and 5, too."""
 FEW_POINTS = 24
 """A line with as many points at most shows where they are."""
 FORMATS = ("pdf", "svg", "png")
@@ -195,6 +197,9 @@ def _frame(axes: Any, frame: Axes, letters: int) -> None:
     if "x" in frame.log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: _plain(x))
+        short = frame.x[1] < SHORT * frame.x[0]
+        axes.xaxis.set_minor_formatter(lambda x, _: _plain(x) if short and f"{x:e}"[0] in "25" else "")
+        axes.tick_params(axis="x", which="minor", pad=5)  # on the line of the longer ticks' numbers
     axes.set_xlim(*frame.x)
     axes.set_ylim(*frame.y)
     axes.set_xlabel(_literal(frame.x_label, letters))

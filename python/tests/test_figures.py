@@ -9,7 +9,7 @@ import pytest
 import explicate
 from explicate import figures
 from explicate.figures import Figure, Study
-from explicate.figures.spread import _around, _cdf, _ellipse
+from explicate.figures.spread import _around, _cdf, _decade_ends, _ellipse
 from explicate.figures.study import POINT, _samples, binned, span_text
 from explicate.figures.sweep import axis_label, measure_label
 from explicate.results import Results
@@ -114,6 +114,11 @@ def test_slowdown_against_the_fastest_of_its_size() -> None:
     )
     found = with_slowdown(flows)["slowdown"].to_list()
     assert found == [pytest.approx(3.0), pytest.approx(1.5), 1.0, None, None, 1.0], "0.2 s is the best of 100 bytes too"
+
+
+def test_equal_sizes_have_an_axis() -> None:
+    assert _decade_ends(pl.Series([1e5, 1e5])) == (5e4, 2e5)
+    assert _decade_ends(pl.Series([1.5e5, 3e5])) == (1e5, 5e5)
 
 
 def test_slowdown_is_a_figure_and_a_measure(scenario: Path) -> None:

@@ -131,6 +131,18 @@ def test_a_logarithmic_axis_has_plain_numbers() -> None:
     ]
 
 
+def test_a_short_logarithmic_axis_has_numbers_side_by_side(results: explicate.Results) -> None:
+    """Of a decade and a third, matplotlib would name every tick, with powers of ten."""
+    figure = results.plot("completion").figure
+    frame = replace(figure.panels[0].axes, x=(0.1, 2.0))
+    canvas = Plot(replace(figure, panels=(replace(figure.panels[0], axes=frame),))).matplotlib()
+    canvas.draw_without_rendering()
+    (axes,) = canvas.axes
+    labels = [label for minor in (False, True) for label in axes.get_xticklabels(minor=minor) if label.get_text()]
+    inside = {label.get_text() for label in labels if 0.1 <= label.get_position()[0] <= 2.0}
+    assert inside == {"0.1", "0.2", "0.5", "1", "2"}
+
+
 def test_legends_and_names_take_no_room_from_the_panel(results: explicate.Results) -> None:
     """Six points of a sweep: their names are long and stand below each other."""
     named = tuple(f"delay = {i}0ms, protocol = newreno" for i in range(6))

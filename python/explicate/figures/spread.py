@@ -139,10 +139,9 @@ def _decade_ends(values: pl.Series) -> tuple[float, float]:
     steps = (1, 2, 5, 10)
     below = 10.0 ** math.floor(math.log10(low))
     above = 10.0 ** math.floor(math.log10(high))
-    return (
-        max(below * step for step in steps if below * step <= low * 1.000001),
-        min(above * step for step in steps if above * step >= high * 0.999999),
-    )
+    first = max(below * step for step in steps if below * step <= low * 1.000001)
+    last = min(above * step for step in steps if above * step >= high * 0.999999)
+    return (first, last) if first < last else (first / 2, last * 2)
 
 
 def goodput(study: Study) -> Figure | None:
