@@ -168,6 +168,7 @@ def test_losses_by_cause(scenario: Path) -> None:
     figure = _figure("losses", explicate.compare(scenario, ["xcp", "newreno"]))
     (panel,) = figure.panels
     assert [(bar.name, bar.value) for bar in panel.bars] == [("xcp: queue full", 0.0), ("newreno: queue full", 120.0)]
+    assert {panel.axes.y_label for panel in figure.panels} == {"packets (queue full)"}, "without a legend on paper"
     assert figures.ALL["losses"](Study.of(explicate.run(scenario))) is None, "nothing was lost"
 
 

@@ -210,6 +210,8 @@ def losses(study: Study) -> Figure | None:
     facets = layout.facets if study.compares else ["all"]
     places = layout.names
     panels = []
+    legend = tuple(LOSSES[kind] for kind in kinds)
+    counted = "packets" if len(kinds) > 1 else f"packets ({legend[0]})"
     top = max(float(links[kind].max() or 0.0) for kind in kinds)  # type: ignore[arg-type]
     for facet in facets:
         part = links.filter(pl.col("link") == facet) if study.compares else links
@@ -221,11 +223,10 @@ def losses(study: Study) -> Figure | None:
                 bars.append(Bar(f"{name}: {LOSSES[kind]}", place, value))
             names.append((len(bars) - len(kinds) / 2, name))
         what = panel_title("losses and marks", facet if study.compares else "")
-        axes = Axes(what, "" if study.compares else "link", "packets", (0, len(bars)), (0, round_up(top)))
+        axes = Axes(what, "" if study.compares else "link", counted, (0, len(bars)), (0, round_up(top)))
         caption = facet if study.compares else ""
         panels.append(Panel(caption, axes, bars=tuple(bars), unit="packets", names=tuple(names)))
     about = "Packets of a run, after warm-up, by what happened to them at the link: the mean over runs."
-    legend = tuple(LOSSES[kind] for kind in kinds)
     return Figure("losses", "Losses and marks", about, tuple(panels), legend, layout.note)
 
 
