@@ -40,7 +40,7 @@ def show(results: Results, *names: str) -> Shown:
             raise ValueError(f"no figure {name!r}; the figures are: {', '.join(figures.ALL)}")
         figure = figures.ALL[name](study)
         if figure is None and names:
-            raise ValueError(figures.nothing(name))
+            raise ValueError(figures.nothing(name, study))
         if figure is not None:
             drawn.append(figure)
     sections = "".join(figure_html(figure) for figure in drawn)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +29,16 @@ PANEL_IN = 2.1
 """Height of a panel, in inches."""
 LEGEND_IN = 0.16
 """Height of a line of a legend, in inches."""
+LETTER_IN, LINE_IN = 0.058, 0.13
+"""Width of a letter and height of a line of a caption, in inches."""
+BESIDE_IN = 0.5
+"""What stands to the left of a panel, in inches."""
 MOST_LETTERS = 48
-"""Names below the bars of a column that stand side by side; longer ones are turned."""
-TURNED = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"}
+"""Letters of all names below bars that stand side by side; more are turned."""
+UPRIGHT_LETTERS = 38
+"""Letters of a line of such names, and of the label beside a vertical axis."""
+SHORT = 30.0
+"""A logarithmic axis whose ends are less than this factor apart has numbers at 2 and 5, too."""
 FEW_POINTS = 24
 """A line with as many points at most shows where they are."""
 FORMATS = ("pdf", "svg", "png")
@@ -113,9 +121,10 @@ def plot(results: Results, kind: str) -> Plot:
     """Return the figure `kind` of `results`; raise BadInputError if there is no such figure, or no data for it."""
     if kind not in figures.ALL:
         raise BadInputError(f"no figure {kind!r}; the figures are: {', '.join(figures.ALL)}")
-    figure = figures.ALL[kind](Study.of(results))
+    study = Study.of(results)
+    figure = figures.ALL[kind](study)
     if figure is None:
-        raise BadInputError(figures.nothing(kind))
+        raise BadInputError(figures.nothing(kind, study))
     return Plot(figure)
 
 
@@ -124,15 +133,19 @@ def _drawn(mpl: Any, figure: Figure, width: float | None) -> Any:
     across = min(len(panels), 1 if width is not None and width <= COLUMN_IN else 3 if len(panels) != 4 else 2)
     down = math.ceil(len(panels) / across)
     wide = width if width is not None else COLUMN_IN if across == 1 else TEXT_IN
-    rows = math.ceil(len(figure.names) / _columns(figure, across)) if len(figure.names) > 1 else 0
-    high = PANEL_IN * down + LEGEND_IN * max(2, rows)
+    letters = max(1, int((wide / across - BESIDE_IN) / LETTER_IN))
+    names, beside = _legend_names(figure, across)
+    rows = math.ceil(len(names) / beside) + sum(name.count("\n") for name in names) if len(names) > 1 else 0
+    more = LINE_IN * max(_literal(panel.caption, letters).count("\n") for panel in panels)
+    more += LETTER_IN * max(map(_turned, panels))
+    high = (PANEL_IN + more) * down + LEGEND_IN * max(2, rows)
     canvas = mpl.figure.Figure(figsize=(wide, high), layout="constrained")
     grid = canvas.subplots(down, across, squeeze=False).flatten()
     for axes, panel in zip(grid, panels, strict=False):
-        draw_panel(axes, panel)
+        draw_panel(axes, panel, letters)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    _legend(canvas, figure, across)
+    _legend(canvas, figure, names, beside)
     return canvas
 
 
@@ -141,8 +154,8 @@ def line_style(place: int) -> dict[str, Any]:
     return {"color": PRINT[place % len(PRINT)], "linestyle": DASHES[place % len(DASHES)]}
 
 
-def draw_panel(axes: Any, panel: Panel) -> None:
-    """Draw a panel into axes of matplotlib."""
+def draw_panel(axes: Any, panel: Panel, letters: int = 100) -> None:
+    """Draw a panel, as wide as so many letters, into axes of matplotlib."""
     frame = panel.axes
     if panel.bars:
         axes.bar(
@@ -152,9 +165,8 @@ def draw_panel(axes: Any, panel: Panel) -> None:
             width=0.72,
         )
         places = panel.names or [(i + 0.5, str(i + 1)) for i in range(0, len(panel.bars), max(1, len(panel.bars) // 8))]
-        names = [name for _, name in places]
-        turned = TURNED if sum(map(len, names)) > MOST_LETTERS else {}
-        axes.set_xticks([at for at, _ in places], names, **turned)
+        names = [_literal(name, UPRIGHT_LETTERS) for _, name in places]
+        axes.set_xticks([at for at, _ in places], names, rotation=90 if _turned(panel) else 0)
         axes.grid(visible=False, axis="x")
         axes.set_axisbelow(True)
     for one in panel.series:
@@ -168,21 +180,36 @@ def draw_panel(axes: Any, panel: Panel) -> None:
         axes.plot(one.x, one.y, **line_style(one.place), **marks, **({"linewidth": 0.7} if one.loose else {}))
         if one.low:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0)
-    _frame(axes, frame)
+    _frame(axes, frame, letters)
     if panel.caption:
-        axes.set_title(panel.caption, loc="left")
+        axes.set_title(_literal(panel.caption, letters), loc="left")
 
 
-def _frame(axes: Any, frame: Axes) -> None:
+def _turned(panel: Panel) -> int:
+    """Return the letters of the longest line below the bars if the names do not fit side by side, else 0."""
+    lengths = [len(name) for _, name in panel.names]
+    return min(max(lengths), UPRIGHT_LETTERS) if sum(lengths) > MOST_LETTERS else 0
+
+
+def _frame(axes: Any, frame: Axes, letters: int) -> None:
     if frame.shade is not None and frame.shade[1] > frame.shade[0]:
         axes.axvspan(*frame.shade, color="#8b949e", alpha=0.15, linewidth=0)
     if "x" in frame.log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: _plain(x))
+        short = frame.x[1] < SHORT * frame.x[0]
+        axes.xaxis.set_minor_formatter(lambda x, _: _plain(x) if short and f"{x:e}"[0] in "25" else "")
+        axes.tick_params(axis="x", which="minor", pad=5)  # on the line of the longer ticks' numbers
     axes.set_xlim(*frame.x)
     axes.set_ylim(*frame.y)
-    axes.set_xlabel(frame.x_label)
-    axes.set_ylabel(frame.y_label)
+    axes.set_xlabel(_literal(frame.x_label, letters))
+    axes.set_ylabel(_literal(frame.y_label, UPRIGHT_LETTERS))
+
+
+def _literal(name: str, letters: int = 100) -> str:
+    """Return a name in lines for matplotlib, which would set what is between two dollars as mathematics."""
+    whole = name.replace(" = ", "\u00a0=\u00a0")
+    return textwrap.fill(whole, letters, break_on_hyphens=False).replace("\u00a0", " ").replace("$", r"\$")
 
 
 def _plain(value: float) -> str:
@@ -190,7 +217,7 @@ def _plain(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 
-def _legend(canvas: Any, figure: Figure, across: int) -> None:
+def _legend(canvas: Any, figure: Figure, names: Sequence[str], beside: int) -> None:
     if len(figure.names) < 2:
         return
     from matplotlib.lines import Line2D  # noqa: PLC0415 (an optional package)
@@ -206,13 +233,15 @@ def _legend(canvas: Any, figure: Figure, across: int) -> None:
         else Line2D([], [], **line_style(i))
         for i in range(len(figure.names))
     ]
-    canvas.legend(marks, figure.names, loc="outside upper center", ncols=_columns(figure, across))
+    canvas.legend(marks, names, loc="outside upper center", ncols=beside)
 
 
-def _columns(figure: Figure, across: int) -> int:
-    """Return how many names of a legend stand side by side."""
-    letters = max(map(len, figure.names)) + 5
-    return max(1, min(len(figure.names), int((48 if across == 1 else 104) / letters)))
+def _legend_names(figure: Figure, across: int) -> tuple[list[str], int]:
+    """Return the names of a legend in lines, and how many of them stand side by side."""
+    most = 48 if across == 1 else 104
+    letters = max(map(len, figure.names), default=0) + 5
+    names = [_literal(name, most) for name in figure.names]
+    return names, max(1, min(len(names), most // letters))
 
 
 def listed(results: Results) -> str:
@@ -221,6 +250,6 @@ def listed(results: Results) -> str:
     found: Sequence[tuple[str, Figure | None]] = [(name, figure(study)) for name, figure in figures.ALL.items()]
     wide = max(map(len, figures.ALL))
     return "\n".join(
-        f"{name:<{wide}}  {figure.title}" if figure else f"{name:<{wide}}  – ({figures.nothing(name)})"
+        f"{name:<{wide}}  {figure.title}" if figure else f"{name:<{wide}}  – ({figures.nothing(name, study)})"
         for name, figure in found
     )

@@ -35,7 +35,7 @@ FORMAT = 1
 """Version of the layout of a result directory, in ``run.json``; it changes when older readers could not read it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """The tables of one run, or of many runs along `axes`.
 
@@ -53,6 +53,21 @@ class Results:
     trace: str = ""
     timing: Any = None
     wanted: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether axes and tables are equal."""
+        if not isinstance(other, Results):
+            return NotImplemented
+        theirs = other.tables()
+        return self.axes == other.axes and all(frame.equals(theirs[name]) for name, frame in self.tables().items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Return a line about the tables; `summary` has what came out."""
+        over = f" over {', '.join(self.axes)}" if self.axes else ""
+        rows = ", ".join(f"{name} {frame.height}" for name, frame in self.tables().items())
+        return f"<{type(self).__name__} {self.name}{over}, rows: {rows}>"
 
     @property
     def name(self) -> str:
@@ -151,6 +166,7 @@ class Results:
         except ImportError as error:
             raise ImportError("this needs xarray, pandas and pyarrow: pip install 'explicate[xarray]'") from error
         found = xarray.Dataset.from_dataframe(wide)
+        found = found.reindex({axis: self.run[axis].unique(maintain_order=True).to_list() for axis in self.axes})
         return found.assign_attrs(name=self.name, seed=self.seed, version=self.version, scenario=self.scenario)
 
     def plot(self, kind: str) -> Plot:
@@ -168,7 +184,8 @@ class Results:
         links = self.link_summary().filter(pl.col("link").is_in(busy))
         shown = "".join(frame._repr_html_() for frame in (self.summary(), links))
         varied = f", over {', '.join(self.axes)}" if self.axes else ""
-        return f"<p><b>{escape(self.name)}</b>: {self.run.height} runs{escape(varied)}</p>{shown}"
+        runs = f"{self.run.height} run{'s' * (self.run.height > 1)}"
+        return f"<p><b>{escape(self.name)}</b>: {runs}{escape(varied)}</p>{shown}"
 
     def write(self, directory: str | Path, *, csv: bool = False) -> Path:
         """Write Parquet (and with `csv` also CSV) tables, ``run.json`` and ``timing.json``; return the directory.

@@ -110,6 +110,14 @@ def test_nothing_overflows_and_labels_are_legible(
     assert min(heights) >= 150
 
 
+def test_long_names_do_not_widen_a_page(single: explicate.Results, open_report: Open) -> None:
+    """A legend on a phone: one name that is wider than the screen."""
+    flows = single.flows.with_columns(pl.col("group").replace("near", "x" * 60))
+    found = explicate.Results(flows, single.links, single.samples, single.run)
+    page = open_report(found, viewport=PHONE).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
 def test_dark_and_light(single: explicate.Results, open_report: Open, keep: Callable[[str], str]) -> None:
     colours = {}
     for scheme in ("light", "dark"):

@@ -9,7 +9,7 @@ import pytest
 import explicate
 from explicate import figures
 from explicate.figures import Figure, Study
-from explicate.figures.spread import _around, _cdf, _ellipse
+from explicate.figures.spread import _around, _cdf, _decade_ends, _ellipse
 from explicate.figures.study import POINT, _samples, binned, span_text
 from explicate.figures.sweep import axis_label, measure_label
 from explicate.results import Results
@@ -116,6 +116,11 @@ def test_slowdown_against_the_fastest_of_its_size() -> None:
     assert found == [pytest.approx(3.0), pytest.approx(1.5), 1.0, None, None, 1.0], "0.2 s is the best of 100 bytes too"
 
 
+def test_equal_sizes_have_an_axis() -> None:
+    assert _decade_ends(pl.Series([1e5, 1e5])) == (5e4, 2e5)
+    assert _decade_ends(pl.Series([1.5e5, 3e5])) == (1e5, 5e5)
+
+
 def test_slowdown_is_a_figure_and_a_measure(scenario: Path) -> None:
     results = explicate.run(scenario, runs=2)
     assert figures.ALL["slowdown"](Study.of(results)) is None, "no transfer ends"
@@ -163,6 +168,7 @@ def test_losses_by_cause(scenario: Path) -> None:
     figure = _figure("losses", explicate.compare(scenario, ["xcp", "newreno"]))
     (panel,) = figure.panels
     assert [(bar.name, bar.value) for bar in panel.bars] == [("xcp: queue full", 0.0), ("newreno: queue full", 120.0)]
+    assert {panel.axes.y_label for panel in figure.panels} == {"packets (queue full)"}, "without a legend on paper"
     assert figures.ALL["losses"](Study.of(explicate.run(scenario))) is None, "nothing was lost"
 
 

@@ -4,6 +4,7 @@ import builtins
 import pickle
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_what_cannot_be_drawn(results: explicate.Results, tmp_path: Path, monkey
     with pytest.raises(ValueError, match="no figure 'pie'; the figures are: response, tradeoff"):
         results.plot("pie")
     with pytest.raises(ValueError, match=r'nothing to draw .utilisation. from; put of = \["throughput"\]'):
-        results.plot("utilisation")
+        explicate.Results(results.flows, results.links, results.samples.clear(), results.run).plot("utilisation")
     with pytest.raises(ValueError, match=r"must end with \.pdf, \.svg, \.png"):
         results.plot("rtt").save(tmp_path / "figure.gif")
     plain = builtins.__import__
@@ -78,6 +79,7 @@ def test_the_command(results: explicate.Results, tmp_path: Path, capsys: pytest.
     assert listed[0].startswith("response     – (nothing to draw")
     assert main(["plot", folder, "completion", "-o", str(tmp_path / "f.pdf")]) == 0
     assert (tmp_path / "f.pdf").stat().st_size > 2000
+    capsys.readouterr()
     assert main(["plot", folder, "completion"]) == 2
     assert "-o completion.pdf" in capsys.readouterr().err
 
@@ -98,6 +100,11 @@ def test_xarray(results: explicate.Results) -> None:
     (value,) = results.samples.filter(*where, pl.col("variable") == "rtt_ms")["value"].to_list()
     assert float(found["rtt_ms"].sel(at)) == value
     assert found.attrs["seed"] == 7
+
+
+def test_xarray_keeps_the_order_of_points(scenario: Path) -> None:
+    found = explicate.sweep(scenario, {"warmup": ["5s", "10s", "15s"]}).to_xarray()
+    assert found["warmup"].values.tolist() == ["5s", "10s", "15s"]
 
 
 @pytest.mark.usefixtures("native_real")
@@ -124,6 +131,18 @@ def test_a_logarithmic_axis_has_plain_numbers() -> None:
     ]
 
 
+def test_a_short_logarithmic_axis_has_numbers_side_by_side(results: explicate.Results) -> None:
+    """Of a decade and a third, matplotlib would name every tick, with powers of ten."""
+    figure = results.plot("completion").figure
+    frame = replace(figure.panels[0].axes, x=(0.1, 2.0))
+    canvas = Plot(replace(figure, panels=(replace(figure.panels[0], axes=frame),))).matplotlib()
+    canvas.draw_without_rendering()
+    (axes,) = canvas.axes
+    labels = [label for minor in (False, True) for label in axes.get_xticklabels(minor=minor) if label.get_text()]
+    inside = {label.get_text() for label in labels if 0.1 <= label.get_position()[0] <= 2.0}
+    assert inside == {"0.1", "0.2", "0.5", "1", "2"}
+
+
 def test_legends_and_names_take_no_room_from_the_panel(results: explicate.Results) -> None:
     """Six points of a sweep: their names are long and stand below each other."""
     named = tuple(f"delay = {i}0ms, protocol = newreno" for i in range(6))
@@ -137,4 +156,58 @@ def test_legends_and_names_take_no_room_from_the_panel(results: explicate.Result
         canvas.draw_without_rendering()
         (axes,) = canvas.axes
         assert axes.get_window_extent().height / canvas.dpi > 0.9, "inches"
-    assert [label.get_rotation() for label in axes.get_xticklabels()] == [25] * 3
+    assert [label.get_rotation() for label in axes.get_xticklabels()] == [90] * 3
+
+
+def test_names_are_drawn_as_they_are_written(results: explicate.Results, tmp_path: Path) -> None:
+    """Dollars in names are no mathematics; matplotlib could not even set the first of these."""
+    named = ("$\\frac{a}$", "a$^2$ \\$", "_b_ 5 %")
+    figure = results.plot("tradeoff").figure
+    first = figure.panels[0]
+    panel = replace(first, caption=named[0], axes=replace(first.axes, x_label=named[0], y_label=named[1]))
+    bars = Panel(named[1], replace(first.axes, x=(0, 1)), bars=(Bar("x", 0, 3.0),), names=((0.5, named[1]),))
+    drawn = Plot(replace(figure, panels=(panel, bars), names=named)).save(tmp_path / "f.svg")
+    words = [node.text for node in ET.parse(drawn).iter(f"{SVG}text")]
+    assert [words.count(name) for name in named] == [3, 4, 1]
+
+
+def test_long_names_stay_in_their_places(results: explicate.Results) -> None:
+    """Captions of panels side by side, the legend of a column, and names below many bars."""
+    named = tuple(f"delay = {i}0ms, protocol = newreno, rate = 10Mbit/s, buffer = 1.0bdp" for i in range(8))
+    figure = results.plot("tradeoff").figure
+    first = figure.panels[0]
+    apart = tuple(replace(first, caption=name) for name in named)
+    for one, width in ((replace(figure, panels=apart), 7.0), (replace(figure, names=named, panels=apart[:1]), 3.33)):
+        canvas = Plot(one).matplotlib(width=width)
+        canvas.draw_without_rendering()
+        shown = [axes for axes in canvas.axes if axes.get_visible()]
+        boxes = [axes._left_title.get_window_extent() for axes in shown]
+        boxes += [legend.get_window_extent() for legend in canvas.legends]
+        assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+        assert all(box.x0 >= 0 and box.x1 <= canvas.bbox.x1 for box in boxes)
+        assert all(axes.get_window_extent().height / canvas.dpi > 0.9 for axes in shown), "inches"
+    frame = Axes("losses", "", "packets", (0, 8), (0, 9))
+    below = tuple((i + 0.5, name) for i, name in enumerate(named))
+    bars = Panel("", frame, bars=tuple(Bar("x", 0, 3.0) for _ in named), names=below)
+    canvas = Plot(replace(figure, panels=(bars,), names=())).matplotlib()
+    canvas.draw_without_rendering()
+    (axes,) = canvas.axes
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    assert axes.get_window_extent().width > 0.7 * canvas.bbox.width
+
+
+def test_what_a_figure_leaves_out_is_printed(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = explicate.sweep(scenario, {"warmup": [f"{i}s" for i in range(10)]}, runs=1)
+    assert main(["plot", str(found.write(tmp_path / "out")), "queue", "-o", str(tmp_path / "f.svg")]) == 0
+    assert capsys.readouterr().err == "warning: The first 8 of 10 points are drawn.\n"
+
+
+def test_samples_are_asked_for_only_where_they_lack(scenario: Path) -> None:
+    """One flow was sampled, so that more samples would not make it fair."""
+    found = explicate.run(scenario)
+    alone = explicate.Results(found.flows.head(1), found.links, found.samples, found.run)
+    with pytest.raises(ValueError, match=r"^nothing to draw 'fairness' from in these results$"):
+        alone.plot("fairness")

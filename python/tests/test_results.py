@@ -40,6 +40,26 @@ def test_frames_come_over_whole(scenario: Path) -> None:
     assert (results.name, results.seed, results.version) == ("small", 7, fake_native.version())
 
 
+def test_results_are_compared_by_their_tables(scenario: Path, tmp_path: Path) -> None:
+    """Wall times and messages are no results."""
+    results = explicate.run(scenario)
+    assert results == Results.load(results.write(tmp_path / "out"))
+    assert results != explicate.run(scenario, seed=8)
+    assert results != "small"
+    swept = explicate.sweep(scenario, {"warmup": ["5s", "4s"]})
+    assert swept == explicate.sweep(scenario, {"warmup": ["5s", "4s"]})
+    assert swept != results
+
+
+def test_a_prompt_shows_a_line(scenario: Path) -> None:
+    assert (
+        repr(explicate.run(scenario, trace="flow=1")) == "<Results small, rows: flows 10, links 8, samples 880, run 2>"
+    )
+    assert explicate.run(scenario, runs=1)._repr_html_().startswith("<p><b>small</b>: 1 run</p>")
+    swept = explicate.sweep(scenario, {"warmup": ["5s", "4s"]})
+    assert repr(swept) == "<SweepResults small over warmup, rows: flows 20, links 16, samples 1760, run 4>"
+
+
 def test_write_and_load(scenario: Path, tmp_path: Path) -> None:
     results = explicate.run(scenario, trace="flow=1")
     folder = results.write(tmp_path / "deep" / "out", csv=True)

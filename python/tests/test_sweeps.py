@@ -300,6 +300,9 @@ def test_a_failure_stops_no_other(scenario: Path, tmp_path: Path, capsys: pytest
     assert pl.read_parquet(tmp_path / "out" / "run.parquet")["set.name"].to_list() == ["small"] * 2 + ["other"] * 2
     listed = json.loads((tmp_path / "out" / "failures.json").read_text(encoding="utf-8"))
     assert [failure["seed"] for failure in listed] == [7, 8]
+    assert main(["report", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<li>2 of 6 runs failed, and are in no table; failures.json lists them</li>" in page
     kept = explicate.engine.check((tmp_path / "out" / listed[1]["scenario"]).read_text(encoding="utf-8"), "", ".", [])
     assert (kept["seed"], kept["runs"], kept["name"]) == (8, 1, "crash")
     with pytest.warns(RuntimeWarning, match="2 runs failed; the first: name=crash, seed 7: run 0 failed"):
@@ -310,6 +313,11 @@ def test_a_failure_stops_no_other(scenario: Path, tmp_path: Path, capsys: pytest
     assert (tmp_path / "none" / "failures" / "0.toml").is_file()
     assert main(["sweep", str(scenario), "--vary", "name=small", "-o", str(tmp_path / "out")]) == 0
     assert not (tmp_path / "out" / "failures.json").exists()
+
+
+def test_a_refused_sweep_leaves_no_folder(scenario: Path, tmp_path: Path) -> None:
+    assert main(["sweep", str(scenario), "--vary", "durration=20s", "-o", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
 
 
 class Breaking(Executor):

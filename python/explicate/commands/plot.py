@@ -49,3 +49,5 @@ def execute(args: argparse.Namespace) -> None:
     if not args.out:
         raise BadInputError(f"name the file to write: explicate plot {args.directory} {args.kind} -o {args.kind}.pdf")
     console.show(f"written: {made.save(args.out, width=args.width)}")
+    if made.figure.note:
+        console.warning(made.figure.note)

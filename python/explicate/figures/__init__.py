@@ -34,10 +34,10 @@ SAMPLED = {"delay": "rtt", "fairness": "throughput", "phase": "throughput", "uti
 """The word in ``[sampling]`` of the other figures over time."""
 
 
-def nothing(name: str) -> str:
+def nothing(name: str, study: Study) -> str:
     """Return a sentence for a figure that lacks data."""
     word = SAMPLED.get(name, name)
-    if word in WANTED:
+    if word in WANTED and WANTED[word](study) is None:
         return f'nothing to draw {name!r} from; put of = ["{word}"] and every = "100ms" under [sampling]'
     return f"nothing to draw {name!r} from in these results"
 

@@ -139,10 +139,9 @@ def _decade_ends(values: pl.Series) -> tuple[float, float]:
     steps = (1, 2, 5, 10)
     below = 10.0 ** math.floor(math.log10(low))
     above = 10.0 ** math.floor(math.log10(high))
-    return (
-        max(below * step for step in steps if below * step <= low * 1.000001),
-        min(above * step for step in steps if above * step >= high * 0.999999),
-    )
+    first = max(below * step for step in steps if below * step <= low * 1.000001)
+    last = min(above * step for step in steps if above * step >= high * 0.999999)
+    return (first, last) if first < last else (first / 2, last * 2)
 
 
 def goodput(study: Study) -> Figure | None:
@@ -211,6 +210,8 @@ def losses(study: Study) -> Figure | None:
     facets = layout.facets if study.compares else ["all"]
     places = layout.names
     panels = []
+    legend = tuple(LOSSES[kind] for kind in kinds)
+    counted = "packets" if len(kinds) > 1 else f"packets ({legend[0]})"
     top = max(float(links[kind].max() or 0.0) for kind in kinds)  # type: ignore[arg-type]
     for facet in facets:
         part = links.filter(pl.col("link") == facet) if study.compares else links
@@ -222,11 +223,10 @@ def losses(study: Study) -> Figure | None:
                 bars.append(Bar(f"{name}: {LOSSES[kind]}", place, value))
             names.append((len(bars) - len(kinds) / 2, name))
         what = panel_title("losses and marks", facet if study.compares else "")
-        axes = Axes(what, "" if study.compares else "link", "packets", (0, len(bars)), (0, round_up(top)))
+        axes = Axes(what, "" if study.compares else "link", counted, (0, len(bars)), (0, round_up(top)))
         caption = facet if study.compares else ""
         panels.append(Panel(caption, axes, bars=tuple(bars), unit="packets", names=tuple(names)))
     about = "Packets of a run, after warm-up, by what happened to them at the link: the mean over runs."
-    legend = tuple(LOSSES[kind] for kind in kinds)
     return Figure("losses", "Losses and marks", about, tuple(panels), legend, layout.note)
 
 

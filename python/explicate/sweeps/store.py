@@ -39,7 +39,6 @@ class Store:
         self._memory: list[pl.DataFrame] = []
         self.damaged: list[Path] = []
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
             for scratch in folder.glob("*.unfinished"):
                 if time.time() - scratch.stat().st_mtime > LEFT_BEHIND_S:
                     scratch.unlink(missing_ok=True)
@@ -85,6 +84,7 @@ class Store:
             self._memory.append(part)
             return
         name = hashlib.sha256("".join(part["key"]).encode()).hexdigest()
+        self._folder.mkdir(parents=True, exist_ok=True)
         scratch = self._folder / f"{name}-{os.getpid()}.unfinished"
         try:
             write_parquet(part, scratch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class AllFailedError(RuntimeError):
         return AllFailedError, (str(self), self.failures)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SweepResults(Results):
     """The tables of a sweep. `wanted` are the default measures of `measures` and `intervals`.
 
@@ -73,7 +73,12 @@ class SweepResults(Results):
 
     def _write_files(self, folder: Path, *, csv: bool) -> None:
         """Write what `Results.write` does, ``measures``, ``intervals``, and ``failures.json`` with scenarios."""
-        super()._write_files(folder, csv=csv)
+        warnings = self.warnings
+        if self.failures:
+            count = len(self.failures)
+            lacking = f"{count} of {self.run.height + count} runs failed, and are in no table; failures.json lists them"
+            warnings = (*warnings, lacking)
+        super(SweepResults, replace(self, warnings=warnings))._write_files(folder, csv=csv)
         for name, frame in (("measures", self.measures()), ("intervals", self.intervals())):
             write_table(frame, folder, name, csv=csv)
         write_failures(folder, self.failures)
