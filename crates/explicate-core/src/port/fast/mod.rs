@@ -48,6 +48,8 @@ impl Port {
             self.expect(now, SinglePacket { departs: Time(departs), handle, bytes: bytes as u16 });
             return Arrival::Departs(Time(departs));
         }
+        // The controller's timer may have been due since a packet that was alone left.
+        self.catch_up_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if self.mode >= Mode::Impaired {
