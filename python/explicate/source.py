@@ -65,7 +65,8 @@ def decoded(file: BinaryIO, origin: str) -> str:
         return raw.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise BadInputError(f"{origin}:{line}:1: not UTF-8 text; save the file as UTF-8") from error
+        column = len(raw[: error.start].rpartition(b"\n")[2].decode()) + 1
+        raise BadInputError(f"{origin}:{line}:{column}: not UTF-8 text; save the file as UTF-8") from error
 
 
 def value_text(value: Any) -> str:

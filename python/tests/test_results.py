@@ -256,7 +256,7 @@ def test_text_or_file(scenario: Path, tmp_path: Path) -> None:
     with pytest.raises(explicate.ScenarioError, match=r"^<text>:1:1: unknown key"):
         explicate.run(text, set={"durration": "3s"})
     scenario.write_bytes(b'name = "x"\nname2 = "\xff"\n')
-    with pytest.raises(ValueError, match=r"small\.toml:2:1: not UTF-8"):
+    with pytest.raises(ValueError, match=r"small\.toml:2:10: not UTF-8"):
         explicate.run(scenario)
 
 

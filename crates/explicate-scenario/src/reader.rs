@@ -247,6 +247,11 @@ pub(crate) fn quantity_of<T>(
 ) -> Option<T> {
     match &node.data {
         Data::Text(text) => ctx.checked(node.place, key, read(text)),
+        Data::Float(x) if !x.is_finite() => {
+            let (noun, example) = (dimension.noun, dimension.example);
+            ctx.error(node.place, format!("`{key}` is {noun}, like \"{example}\", not {}", node.to_toml()));
+            None
+        }
         Data::Int(_) | Data::Float(_) => {
             let unit = dimension.example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             let (noun, bare) = (dimension.noun, node.to_toml());

@@ -11,7 +11,7 @@ fn quantities() {
         (with(2, "duration = \"-1s\""), 2, vec!["is negative"]),
         (with(2, "duration = \"1e30 s\""), 2, vec!["`1e30 s` is too long", "100000000s"]),
         (with(2, "duration = \"1e999s\""), 2, vec!["not a finite number"]),
-        (with(2, "duration = nan"), 2, vec!["needs a unit"]),
+        (with(2, "duration = nan"), 2, vec!["`duration` is a time, like \"80ms\", not nan"]),
         (with(2, "duration = \"nan s\""), 2, vec!["is not a time"]),
         (with(2, "duration = true"), 2, vec!["`duration` is a time, like \"80ms\", not true or false"]),
         (with(2, "duration = \"0s\""), 2, vec!["at least 1us"]),
