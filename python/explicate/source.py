@@ -104,5 +104,7 @@ def overrides_of(settings: Mapping[str, Any] | Sequence[Override] | None) -> lis
     """Return `settings` as overrides, in order."""
     if settings is None:
         return []
+    if isinstance(settings, str):  # type: ignore[unreachable]
+        raise TypeError('settings are a dict, such as {"duration": "3s"}, not a text')
     pairs = settings.items() if isinstance(settings, Mapping) else settings
     return [(key, value_text(value)) for key, value in pairs]

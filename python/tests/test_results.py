@@ -271,6 +271,8 @@ def test_values_as_text() -> None:
     ]
     with pytest.raises(TypeError, match="NoneType"):
         value_text(None)
+    with pytest.raises(TypeError, match=r"^settings are a dict, such as .*, not a text$"):
+        overrides_of("duration=3s")  # type: ignore[arg-type]
 
 
 def test_rows_hold_null_for_what_json_cannot() -> None:

@@ -195,7 +195,8 @@ impl<'a> Reader<'a> {
         match node.data {
             Data::Int(i) if i >= 0 && (least..=most).contains(&(i as u64)) => Some(i as u64),
             Data::Int(_) | Data::Float(_) => {
-                let message = format!("`{key}` is a whole number from {least} to {most}, not {}", node.to_toml());
+                let given = if let Data::Float(x) = node.data { format!("{x:?}") } else { node.to_toml() };
+                let message = format!("`{key}` is a whole number from {least} to {most}, not {given}");
                 self.ctx.error(node.place, message);
                 None
             }

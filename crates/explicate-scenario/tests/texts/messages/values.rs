@@ -53,6 +53,7 @@ fn packets() {
 fn counts() {
     cases(vec![
         (with(1, "runs = 0"), 1, vec!["`runs` is a whole number from 1 to 1000000, not 0"]),
+        (with(1, "runs = 2.0"), 1, vec!["`runs` is a whole number from 1 to 1000000, not 2.0"]),
         (with(1, "seed = -1"), 1, vec!["`seed` is a whole number from 0"]),
         (with(1, "seed = \"1\""), 1, vec!["without quotes"]),
         (with(1, "runs = 3\nseed = 9223372036854775806"), 2, vec!["for 3 of them it is at most 9223372036854775805"]),
