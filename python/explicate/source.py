@@ -65,7 +65,8 @@ def decoded(file: BinaryIO, origin: str) -> str:
         return raw.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise BadInputError(f"{origin}:{line}:1: not UTF-8 text; save the file as UTF-8") from error
+        column = len(raw[: error.start].rpartition(b"\n")[2].decode()) + 1
+        raise BadInputError(f"{origin}:{line}:{column}: not UTF-8 text; save the file as UTF-8") from error
 
 
 def value_text(value: Any) -> str:
@@ -103,5 +104,7 @@ def overrides_of(settings: Mapping[str, Any] | Sequence[Override] | None) -> lis
     """Return `settings` as overrides, in order."""
     if settings is None:
         return []
+    if isinstance(settings, str):  # type: ignore[unreachable]
+        raise TypeError('settings are a dict, such as {"duration": "3s"}, not a text')
     pairs = settings.items() if isinstance(settings, Mapping) else settings
     return [(key, value_text(value)) for key, value in pairs]

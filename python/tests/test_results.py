@@ -276,7 +276,7 @@ def test_text_or_file(scenario: Path, tmp_path: Path) -> None:
     with pytest.raises(explicate.ScenarioError, match=r"^<text>:1:1: unknown key"):
         explicate.run(text, set={"durration": "3s"})
     scenario.write_bytes(b'name = "x"\nname2 = "\xff"\n')
-    with pytest.raises(ValueError, match=r"small\.toml:2:1: not UTF-8"):
+    with pytest.raises(ValueError, match=r"small\.toml:2:10: not UTF-8"):
         explicate.run(scenario)
 
 
@@ -291,6 +291,8 @@ def test_values_as_text() -> None:
     ]
     with pytest.raises(TypeError, match="NoneType"):
         value_text(None)
+    with pytest.raises(TypeError, match=r"^settings are a dict, such as .*, not a text$"):
+        overrides_of("duration=3s")  # type: ignore[arg-type]
 
 
 def test_rows_hold_null_for_what_json_cannot() -> None:

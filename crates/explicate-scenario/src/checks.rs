@@ -59,6 +59,7 @@ pub(crate) fn whole(
     if let (false, Some(routes)) = (ctx.fluid, phases.first_mut()) {
         let processing = |group: &FlowGroup| group.processing != Processing::None;
         phase_effects::check(ctx, scenario, crossings, routes, processing);
+        intervals(ctx, scenario, routes);
     }
     if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
         ctx.warn(format!("the change of routes at {} comes after the end of the run", written(late.at)));
@@ -209,6 +210,44 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
         let names: Vec<&str> = torn.iter().map(|(l, ..)| l.name.as_str()).collect();
         let needed = needed.join(" and ");
         ctx.warn(format!("a port has one router, but flows need {needed} on {}: {first} runs", some(&names)));
+    }
+}
+
+/// Warns about flows whose round trip takes two of the longest control intervals, or more, of controllers at their hosts. No
+/// other flow's packets pass there, so the interval after that of a window is empty, and there is nothing to give to the next
+/// window.
+fn intervals(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
+    const BOUND: &str = "max_interval";
+    for group in &scenario.flows {
+        let protocol = group.resolved.protocol;
+        let Some(controller) = registry::controller(protocol) else { continue };
+        let params = controller.router_params();
+        if !params.iter().any(|p| p.name == BOUND) {
+            continue;
+        }
+        for &(from, to) in &group.ends {
+            let (data, acks) = match &group.via {
+                Some(via) => via.clone(),
+                None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
+            };
+            let rtt = data.iter().chain(&acks).fold(Time::ZERO, |sum, l| sum + scenario.links[*l as usize].delay);
+            let short = data.first().into_iter().chain(data.last()).find_map(|link| {
+                let link = &scenario.links[*link as usize];
+                let port = scenario.port(link);
+                let mut routers = port.routers_of(port.class_of(protocol.congestion_header())).iter();
+                let mine = routers.find(|r| r.protocol.name() == controller.name())?;
+                let bound = Time::from_secs_f64(mine.values.get(params, BOUND));
+                (rtt >= bound + bound).then_some((&link.name, bound))
+            });
+            if let Some((link, bound)) = short {
+                let (name, router, rtt, bound) = (&group.name, controller.name(), written(rtt), written(bound));
+                ctx.warn(format!(
+                    "the flows of `{name}` may never grow: their round trip ({rtt}) takes at least twice the `{BOUND}` ({bound}) of \
+                     the {router} router on {link}; set a longer one there and on the rest of the path"
+                ));
+                break;
+            }
+        }
     }
 }
 

@@ -65,7 +65,8 @@ pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
             let named = named_processing(word);
             if named.is_none() {
                 let hint = suggestion(word, keys::PROCESSED.iter().copied());
-                let message = format!("`processing` cannot be `{}`; {hint}, or a time like \"0.8ms\"", short(word));
+                let message =
+                    format!("`processing` cannot be `{}`, only a word or a time like \"0.8ms\"; {hint}", short(word));
                 reader.ctx.error(node.place, message);
             }
             named

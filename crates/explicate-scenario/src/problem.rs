@@ -92,7 +92,10 @@ pub(crate) fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let mut best: Option<(usize, &'a str)> = None;
     for &k in known.iter().filter(|k| k.len() <= 80) {
         let distance = strsim::damerau_levenshtein(&lower, &k.to_lowercase());
-        if distance <= 1 + length / 4 && distance < length.max(2) && best.is_none_or(|(d, _)| distance < d) {
+        if distance <= 1 + length / 4
+            && distance < length.max(k.chars().count())
+            && best.is_none_or(|(d, _)| distance < d)
+        {
             best = Some((distance, k));
         }
     }

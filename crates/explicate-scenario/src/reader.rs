@@ -195,7 +195,8 @@ impl<'a> Reader<'a> {
         match node.data {
             Data::Int(i) if i >= 0 && (least..=most).contains(&(i as u64)) => Some(i as u64),
             Data::Int(_) | Data::Float(_) => {
-                let message = format!("`{key}` is a whole number from {least} to {most}, not {}", node.to_toml());
+                let given = if let Data::Float(x) = node.data { format!("{x:?}") } else { node.to_toml() };
+                let message = format!("`{key}` is a whole number from {least} to {most}, not {given}");
                 self.ctx.error(node.place, message);
                 None
             }
@@ -247,6 +248,11 @@ pub(crate) fn quantity_of<T>(
 ) -> Option<T> {
     match &node.data {
         Data::Text(text) => ctx.checked(node.place, key, read(text)),
+        Data::Float(x) if !x.is_finite() => {
+            let (noun, example) = (dimension.noun, dimension.example);
+            ctx.error(node.place, format!("`{key}` is {noun}, like \"{example}\", not {}", node.to_toml()));
+            None
+        }
         Data::Int(_) | Data::Float(_) => {
             let unit = dimension.example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             let (noun, bare) = (dimension.noun, node.to_toml());

@@ -2,9 +2,9 @@
 //! depends neither on the number of pending events nor on how far in the future they are.
 //!
 //! Events are slots of the arena, chained through each other. Order is (time, hash, rank, insertion): the rank is
-//! the number of the event's source, the hash is of the run, the time and that number. The order of a tie depends neither on
-//! the order of insertion nor on the order of declaration, and differs from tie to tie. Events of the same time stay in order of
-//! insertion in their bucket until the first of them is popped; hashes are computed only then, and only for these.
+//! the number of the event's source, the hash is of the run, the time and that number. The order of a tie does not
+//! depend on the order of insertion, favours no declaration, and differs from tie to tie. Events of the same time stay in order
+//! of insertion in their bucket until the first of them is popped; hashes are computed only then, and only for these.
 //!
 //! The next two rotations of `NEAR` buckets have full resolution; each of `FAR` further rotations is an unsorted list, which is
 //! distributed when its time comes; all later events are in one list.

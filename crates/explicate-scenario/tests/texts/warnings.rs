@@ -34,6 +34,32 @@ fn plain_routers_on_request() {
     assert_eq!(radio("router = \"vcp\""), ["the flows of `f` use xcp, but no xcp router runs on n1->n2"]);
 }
 
+/// A host's port sees the packets of one window in one of several intervals.
+#[test]
+fn round_trips_of_two_intervals() {
+    let far = SMALL.replace("20ms\"", "1.5s\"");
+    let said = |link: &str| {
+        format!(
+            "the flows of `one` may never grow: their round trip (3.004s) takes at least twice the `max_interval` (1s) of the xcp \
+             router on {link}; set a longer one there and on the rest of the path"
+        )
+    };
+    assert_eq!(warnings(&far), [said("s0->r1")]);
+    let router =
+        |link: &str| format!("[[link]]\nname = {link:?}\nrouter = {{ kind = \"xcp\", max_interval = \"1.6s\" }}\n");
+    let first = far.clone() + &router("s0->r1");
+    assert_eq!(warnings(&first), [said("r2->d0")]);
+    let not = [
+        SMALL.replace("20ms\"", "990ms\""),
+        first + &router("r2->d0"),
+        far.replace("xcp/reno", "newreno"),
+        far.replace("xcp/reno", "vcp"),
+    ];
+    for text in &not {
+        assert_eq!(warnings(text), [""; 0], "{text}");
+    }
+}
+
 /// The rates of ten equal flows over drop-tail depend on the order of their packets if nothing is random.
 #[test]
 fn phase_effects() {

@@ -22,7 +22,11 @@ fn flows() {
         (plus("params = 5"), 11, vec!["`params` is a table"]),
         (plus("paced = true\nparams = { paced = false }"), 11, vec!["set twice"]),
         (plus("start = { spread = \"1s\", uniform = \"1s\" }"), 11, vec!["one of `at`, `spread` and `uniform`"]),
-        (plus("processing = \"nnoe\""), 11, vec!["`processing` cannot be `nnoe`", "did you mean `none`?", "0.8ms"]),
+        (
+            plus("processing = \"nnoe\""),
+            11,
+            vec!["`processing` cannot be `nnoe`, only a word or a time like \"0.8ms\"; did you mean `none`?"],
+        ),
         (plus("processing = \"2s\""), 11, vec!["`processing` time has to be at most 1s"]),
         (plus("processing = 1"), 11, vec!["`processing` is a time and needs a unit"]),
         (plus("processing = true"), 11, vec!["`processing` is a time"]),

@@ -16,7 +16,7 @@ fn names_and_routes() {
             vec!["a node called `a` exists already"],
         ),
         (explicit("[[link]]\nfrom = \"a\"\nto = \"a\"\n", ""), 12, vec!["goes from `a` to `a`", "another node"]),
-        (explicit("[[link]]\nfrom = \"a\"\nto = \"x\"\n", ""), 12, vec!["`to`: no node is called `x`"]),
+        (explicit("[[link]]\nfrom = \"a\"\nto = \"x\"\n", ""), 12, vec!["`to`: no node is called `x`; there are a, b"]),
         (explicit("[[link]]\nfrom = \"a\"\nto = \"b\"\n", ""), 10, vec!["a link called `a->b` exists already"]),
         (explicit("[[link]]\nname = \"a->c\"\n", ""), 11, vec!["no link is called `a->c`", "did you mean `a->b`?"]),
         (explicit("[[link]]\nrate = \"1Mbit/s\"\n", ""), 10, vec!["needs `from` and `to` (a new link) or the `name`"]),

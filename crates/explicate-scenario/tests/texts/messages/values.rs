@@ -11,7 +11,7 @@ fn quantities() {
         (with(2, "duration = \"-1s\""), 2, vec!["is negative"]),
         (with(2, "duration = \"1e30 s\""), 2, vec!["`1e30 s` is too long", "100000000s"]),
         (with(2, "duration = \"1e999s\""), 2, vec!["not a finite number"]),
-        (with(2, "duration = nan"), 2, vec!["needs a unit"]),
+        (with(2, "duration = nan"), 2, vec!["`duration` is a time, like \"80ms\", not nan"]),
         (with(2, "duration = \"nan s\""), 2, vec!["is not a time"]),
         (with(2, "duration = true"), 2, vec!["`duration` is a time, like \"80ms\", not true or false"]),
         (with(2, "duration = \"0s\""), 2, vec!["at least 1us"]),
@@ -53,6 +53,7 @@ fn packets() {
 fn counts() {
     cases(vec![
         (with(1, "runs = 0"), 1, vec!["`runs` is a whole number from 1 to 1000000, not 0"]),
+        (with(1, "runs = 2.0"), 1, vec!["`runs` is a whole number from 1 to 1000000, not 2.0"]),
         (with(1, "seed = -1"), 1, vec!["`seed` is a whole number from 0"]),
         (with(1, "seed = \"1\""), 1, vec!["without quotes"]),
         (with(1, "runs = 3\nseed = 9223372036854775806"), 2, vec!["for 3 of them it is at most 9223372036854775805"]),
