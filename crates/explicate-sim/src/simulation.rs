@@ -175,7 +175,8 @@ impl Stepper {
 /// Carries out one run.
 ///
 /// # Errors
-/// `progress` ended the run; else an internal defect, which a checked scenario does not cause.
+/// `progress` ended the run, or a protocol of another crate made a window that is none; else an internal defect, which a
+/// checked scenario does not cause.
 pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, RunError> {
     let mut run = Stepper::new(scenario, index, options)?;
     let clock = Clock::start();
@@ -189,7 +190,25 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         }
         next += report;
     }
-    run.finish(clock.seconds())
+    let run = run.finish(clock.seconds())?;
+    check_windows(scenario, &run)?;
+    Ok(run)
+}
+
+/// Checks every window at the end: a flow whose window is none sends nothing, and its results are zeros without a reason.
+fn check_windows(scenario: &Scenario, run: &Run) -> Result<(), RunError> {
+    let ends = &run.engine.ends;
+    match ends.iter().position(|ends| !(1.0..f64::INFINITY).contains(&ends.flow.cwnd())) {
+        None => Ok(()),
+        Some(id) => {
+            let group = &scenario.flows[run.engine.group_of(id)];
+            Err(RunError::Window {
+                flow: format!("{}.{}", group.name, ends[id].number),
+                protocol: group.resolved.protocol.name(),
+                window: ends[id].flow.cwnd().to_string(),
+            })
+        }
+    }
 }
 
 /// Wall time, which goes to timing.json and not into a table; zero where there is no clock.
