@@ -5,7 +5,7 @@ use explicate_scenario::problem::Problems;
 use thiserror::Error;
 
 /// Why a run has no results. A scenario that was checked causes none of these but [`RunError::Interrupted`]
-/// and [`RunError::Window`].
+/// and [`RunError::Allowance`].
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -18,15 +18,15 @@ pub enum RunError {
     /// The registry does not know the protocol that a flow falls back to; its message says what there is.
     #[error("{0}")]
     Fallback(String),
-    /// A sender's window is no window, which a protocol of another crate may cause.
-    #[error("the window of flow {flow} ends at {window} segments: `{protocol}` has to keep it finite, 1 or more")]
-    Window {
+    /// A sender of another crate's protocol has an allowance with which it cannot send.
+    #[error("`{protocol}` left flow {flow} with {what}")]
+    Allowance {
         /// The flow's name.
         flow: String,
         /// The name of its protocol.
         protocol: &'static str,
-        /// The window as text.
-        window: String,
+        /// The window or rate, and what it must be.
+        what: String,
     },
     /// The caller ended the run.
     #[error("interrupted")]

@@ -5,6 +5,7 @@ use std::path::Path;
 use explicate_core::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
 use explicate_core::params::{Info, Number, parameters};
 use explicate_core::registry;
+use explicate_core::units::Rate;
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::run_tables;
 
@@ -32,7 +33,8 @@ struct WrongSender {
 
 impl Sender for WrongSender {
     fn allowance(&self) -> Allowance {
-        Allowance { cwnd: self.cwnd, pacing: None }
+        let pacing = (self.next == 10.0).then_some(Rate(0));
+        Allowance { cwnd: self.cwnd, pacing }
     }
     fn on_ack(&mut self, _ack: &Ack<'_>) {
         self.cwnd = if self.next == 11.0 { f64::NAN } else { self.next };
@@ -45,18 +47,17 @@ impl Sender for WrongSender {
 
 /// Else the flow stops, and the table has a goodput of zero without a reason.
 #[test]
-fn a_window_that_is_none_is_an_error() {
+fn an_allowance_that_is_none_is_an_error() {
     registry::register(&Wrong).unwrap();
-    for (less_one, window) in [(10, "NaN"), (-1, "0"), (-2, "-1")] {
+    let window = |given| format!("a window of {given} segments; it must be finite, 1 or more");
+    let pacing = "a pacing rate of 0; it must be 1 bit/s or more".to_string();
+    for (less_one, what) in [(10, window("NaN")), (-1, window("0")), (-2, window("-1")), (9, pacing)] {
         let text = format!(
             "name = \"w\"\nduration = \"2s\"\n[topology]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"1Mbit/s\" }}\n\
              [[flows]]\nname = \"a\"\nprotocol = \"wrong/sack\"\nparams = {{ less_one = {less_one} }}"
         );
         let scenario = Scenario::parse(&text, "w.toml", Path::new("."), &[]).unwrap();
         let error = run_tables(&scenario).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            format!("the window of flow a.0 ends at {window} segments: `wrong` has to keep it finite, 1 or more")
-        );
+        assert_eq!(error, format!("`wrong` left flow a.0 with {what}"));
     }
 }
