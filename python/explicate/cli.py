@@ -148,7 +148,10 @@ def _defect(error: BaseException) -> int:
     if os.environ.get("EXPLICATE_DEBUG"):
         _print_traceback(error)
     console.complain(f"internal error: {type(error).__name__}: {error}")
-    console.complain("this is a defect in explicate; EXPLICATE_DEBUG=1 shows where")
+    # The module of a crate has the author's protocols too.
+    module = os.environ.get("EXPLICATE_ENGINE")
+    others = f" or in the protocols of {module}" if module else ""
+    console.complain(f"this is a defect in explicate{others}; EXPLICATE_DEBUG=1 shows where")
     return FAILED
 
 

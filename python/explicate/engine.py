@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 OTHER = os.environ.get("EXPLICATE_ENGINE", "")
-"""The module that replaces the compiled engine, with more protocols (CONTRIBUTING.md)."""
+"""The module that replaces the compiled engine, with more protocols (docs/own-protocol.md)."""
 
 try:
     from explicate import _native

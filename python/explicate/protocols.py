@@ -233,12 +233,16 @@ def register(
 
     With a `router`, or the name of another protocol whose `controller` serves it, it is `explicit` by default: set-up
     negotiates feedback, and its packets have a congestion `header`. `replace` takes the place of a protocol of that
-    name that was registered before. Raise ValueError if the name is taken or a parameter cannot be declared.
+    name that was registered before. Raise ValueError if the name is taken or a parameter cannot be declared, TypeError
+    if a class is not derived from its base, or lacks a callback that every sender has.
     """
     classes = tuple(part for part in (sender, router, receiver) if part is not None)
     for part, base in ((sender, Sender), (router, Router), (receiver, Receiver)):
         if part is not None and not (isinstance(part, type) and issubclass(part, base)):
             raise TypeError(f"{part!r} is not a class derived from explicate.{base.__name__}")
+    missing = [name for name in ("allowance", "on_ack", "on_loss") if getattr(sender, name) is getattr(Sender, name)]
+    if missing:
+        raise TypeError(f"{sender.__name__} lacks {', '.join(missing)}: every sender defines it")
     answered = router is not None or controller is not None
     explicit = answered if explicit is None else explicit
     made = Registration(

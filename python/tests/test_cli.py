@@ -91,7 +91,12 @@ def test_a_defect_or_a_panic_is_a_sentence(scenario: Path, capsys: Capture, monk
         err = capsys.readouterr().err
         assert "internal error: " in err
         assert "index out of bounds" in err
+        assert "this is a defect in explicate; EXPLICATE_DEBUG=1 shows where" in err
         assert "Traceback" not in err
+        monkeypatch.setenv("EXPLICATE_ENGINE", "fake_native")
+        assert main(["run", str(scenario)]) == 1
+        assert "this is a defect in explicate or in the protocols of fake_native;" in capsys.readouterr().err
+        monkeypatch.delenv("EXPLICATE_ENGINE")
 
 
 def test_run_for_people(scenario: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -137,7 +137,9 @@ def test_an_exception_ends_the_run(jobs: int) -> None:
         (0.5, "a window of 0.5 segments; it must be finite, 1 or more"),
         (math.nan, "a window of NaN segments"),
         (Allowance(2, pacing=0.0), "a pacing rate of 0 bit/s"),
-        ("wide", "has no attribute 'cwnd'"),
+        ("wide", "allowance returned 'wide'; it returns a window in segments or an Allowance"),
+        (None, "allowance returned None; it returns"),
+        (Allowance("wide"), "allowance returned Allowance.cwnd='wide', pacing=None.; it returns"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_window_is_refused(window: Any, message: str) -> None:
@@ -145,7 +147,7 @@ def test_what_is_no_window_is_refused(window: Any, message: str) -> None:
         def allowance(self) -> Any:
             return window
 
-    with pytest.raises((ValueError, AttributeError), match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         explicate.run(registered(Wrong))
 
 
@@ -172,6 +174,31 @@ def test_timers_move_on() -> None:
         explicate.run(registered(Stuck))
 
 
+class NoLoss(explicate.Sender):
+    """Misspells a callback."""
+
+    def allowance(self) -> float:
+        return 4
+
+    def on_ack(self, ack: Ack) -> None:
+        pass
+
+    def on_los(self, loss: Loss) -> None:
+        pass
+
+
+class Beyond(Fixed):
+    """A default out of bounds."""
+
+    params = (Param("keep", "fraction", 2.0, max=1.0),)
+
+
+class Shadows(Fixed):
+    """A parameter with the name of one that every flow has."""
+
+    params = (Param("ecn", "packets", 1.0),)
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -179,6 +206,10 @@ def test_timers_move_on() -> None:
         (lambda: explicate.register("newreno", Fixed, replace=True), "the name `newreno` is taken"),
         (lambda: explicate.register("a/b", Fixed), "cannot be the name of a protocol"),
         (lambda: explicate.register("other", Fixed, controller="nobody"), "no protocol is called `nobody`"),
+        (lambda: explicate.register("other", explicate.Sender), "Sender lacks allowance, on_ack, on_loss"),
+        (lambda: explicate.register("other", NoLoss), "NoLoss lacks on_loss: every sender defines it"),
+        (lambda: explicate.register("other", Beyond), "parameter `keep`: the default 2 is not from 0 to 1"),
+        (lambda: explicate.register("other", Shadows), "parameter `ecn`: flows have another of this name"),
         (lambda: explicate.register("other", int), "not a class derived from explicate.Sender"),  # type: ignore[arg-type]
     ],
 )
@@ -353,6 +384,18 @@ def test_sweeps_in_other_processes(processes: Executor, tmp_path: Path, monkeypa
 def test_failures_of_a_sweep_say_where(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"ZeroDivisionError: one hundred, in Fails.on_ack, at 1\.\d+ s"):
         explicate.sweep(registered(Fails), {"flows.0.count": [1, 2]}, jobs=1)
+
+
+def test_the_place_of_a_failure_is_in_the_class(processes: Executor) -> None:
+    with pytest.raises(
+        RuntimeError, match=r"ZeroDivisionError: one hundred, in Fails.on_ack.* \(test_own_protocol.py:\d+\)"
+    ):
+        explicate.sweep(registered(Fails), {"flows.0.count": [1, 2]}, executor=processes)
+
+
+def test_an_executor_is_no_word() -> None:
+    with pytest.raises(TypeError, match="executor is 'processes'; give a concurrent"):
+        explicate.sweep(registered(Fixed), {"flows.0.count": [1]}, executor="processes")  # type: ignore[arg-type]
 
 
 def test_engines_that_are_not_there_are_named() -> None:

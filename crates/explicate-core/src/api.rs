@@ -32,7 +32,7 @@ pub trait Protocol: Sync {
     /// Routers give feedback to its senders. Connection set-up negotiates this, and falls back to TCP if the other
     /// end refuses.
     const EXPLICIT: bool = false;
-    /// Length of the congestion header of its data packets, bytes; 0 if the feedback fits into bits of other headers.
+    /// Length of the congestion header of its data packets, 20 bytes; 0 if the feedback fits into bits of other headers.
     const HEADER_LEN: u16 = if Self::EXPLICIT { CONGESTION_LEN as u16 } else { 0 };
     /// The agent of every node that has such controllers, or at which such flows begin or end.
     const AGENT: Option<&'static dyn AgentKind> = None;
@@ -75,7 +75,7 @@ pub struct SenderInit<'a> {
 /// How much a sender may have in flight, and at which rate it may send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Allowance {
-    /// Congestion window, segments; need not be an integer.
+    /// Congestion window, segments: finite, at least 1; need not be an integer.
     pub cwnd: f64,
     /// Pacing rate; with `None` the sender transmits when acknowledgements arrive.
     pub pacing: Option<Rate>,
@@ -180,7 +180,7 @@ pub trait Sender: Send {
     fn on_ack(&mut self, ack: &Ack<'_>);
     /// A loss or mark was detected.
     fn on_loss(&mut self, loss: &Loss);
-    /// The timer requested by [`Sender::next_timer`] expired.
+    /// The timer requested by [`Sender::next_timer`] expired; the next one has to be later.
     fn on_timer(&mut self, _now: Time) {}
     /// When [`Sender::on_timer`] is to be called.
     fn next_timer(&self) -> Time {
@@ -238,7 +238,7 @@ pub trait Router: Send {
     fn on_least_backlog(&mut self, _bytes: u64) {}
     /// The queue of this port dropped a packet.
     fn on_drop(&mut self, _now: Time, _packet: &Packet, _cause: DropCause, _port: &PortView) {}
-    /// The timer requested by [`Router::next_timer`] expired.
+    /// The timer requested by [`Router::next_timer`] expired; the next one has to be later.
     fn on_timer(&mut self, _now: Time, _port: &PortView) {}
     /// When [`Router::on_timer`] is to be called; it changes only there.
     fn next_timer(&self) -> Time {

@@ -119,6 +119,9 @@ pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Optio
             return None;
         }
     };
+    if ["auto", "unlimited"].contains(&name) {
+        return word_alone(ctx, place, "queue", name);
+    }
     let Some(kind) = registry::qdisc(name) else {
         let known = ["auto", "unlimited"].into_iter().chain(QDISCS.iter().map(|q| q.name()));
         ctx.error(place, format!("no queue discipline is called `{}`; {}", short(name), suggestion(name, known)));
@@ -150,6 +153,12 @@ fn limited(kind: &'static AnyQdiscKind, mut chosen: Vec<Chosen>, place: Option<P
     chosen
 }
 
+/// Reports a table whose `kind` is a word that stands alone.
+fn word_alone<T>(ctx: &Context<'_>, place: Place, key: &str, word: &str) -> Option<T> {
+    ctx.error(place, format!("`{word}` takes no parameters; write `{key} = \"{word}\"`"));
+    None
+}
+
 pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
     let empty = Table::default();
     let known = || protocols().filter(|p| p.has_router()).map(|p| p.name());
@@ -171,6 +180,9 @@ pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
             return None;
         }
     };
+    if ["auto", "none"].contains(&name) {
+        return word_alone(ctx, place, "router", name);
+    }
     let Some(protocol) = registry::protocol(name).filter(|p| p.has_router()) else {
         let words = ["auto", "none"].into_iter().chain(known());
         ctx.error(place, format!("no protocol with a router is called `{}`; {}", short(name), suggestion(name, words)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use explicate_core::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Router, RouterInit, Sender, SenderInit};
 use explicate_core::api::{AnyRouter, PortView};
 use explicate_core::custom::Custom;
-use explicate_core::params::Info;
+use explicate_core::params::{Info, Param, Unit};
 use explicate_core::registry::{self, RegisterError, register, replace};
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
@@ -49,8 +49,12 @@ impl Router for Silent {
 
 /// An end-to-end protocol of this name, made at run time.
 fn custom(name: &'static str) -> &'static Custom {
-    Box::leak(Box::new(Custom {
-        info: Box::leak(Box::new(info(name))),
+    Box::leak(Box::new(plain(info(name))))
+}
+
+fn plain(info: Info) -> Custom {
+    Custom {
+        info: Box::leak(Box::new(info)),
         router_params: &[],
         explicit: false,
         header_len: 0,
@@ -59,7 +63,7 @@ fn custom(name: &'static str) -> &'static Custom {
         sender: Box::new(|init| Box::new(Window(init.initial_window))),
         receiver: None,
         router: None,
-    }))
+    }
 }
 
 const SCENARIO: &str = r#"
@@ -94,6 +98,22 @@ fn registered_protocols_are_known_wherever_names_are() {
     }
     for name in ["", "a/b", "a,b", "auto", "none", "a b"] {
         assert_eq!(register(custom(name)), Err(RegisterError::Name(name.to_string())));
+    }
+    let keep = Param::new("keep", Unit::Fraction, 0.5, "this test", "What a loss leaves.").within(0.0, 1.0);
+    for (params, why) in [
+        (vec![keep, keep], "parameter `keep`: it is declared twice"),
+        (vec![Param { default: 2.0, ..keep }], "parameter `keep`: the default 2 is not from 0 to 1"),
+        (vec![Param { name: "ecn", ..keep }], "parameter `ecn`: flows have another of this name"),
+        (vec![Param { name: "pipe", ..keep }], "parameter `pipe`: flows have another of this name"),
+    ] {
+        let info = Info { params: params.leak(), ..info("other") };
+        let error = register(Box::leak(Box::new(plain(info)))).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    for header_len in [4, 2000] {
+        let error =
+            register(Box::leak(Box::new(Custom { header_len, ..plain(info("other")) }))).unwrap_err().to_string();
+        assert!(error.contains("a congestion header has 20 or 28 bytes"), "{error}");
     }
     assert_eq!(replace(custom("xcp")), Err(RegisterError::Taken("xcp".to_string())), "this crate's own stay");
     assert_eq!(replace(custom("still")), Ok(()));

@@ -4,7 +4,8 @@ use explicate_build::paths::NoPath;
 use explicate_scenario::problem::Problems;
 use thiserror::Error;
 
-/// Why a run has no results. A scenario that was checked causes none of these but [`RunError::Interrupted`].
+/// Why a run has no results. A scenario that was checked causes none of these but [`RunError::Interrupted`]
+/// and [`RunError::Allowance`].
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -17,6 +18,16 @@ pub enum RunError {
     /// The registry does not know the protocol that a flow falls back to; its message says what there is.
     #[error("{0}")]
     Fallback(String),
+    /// A sender of another crate's protocol has an allowance with which it cannot send.
+    #[error("`{protocol}` left flow {flow} with {what}")]
+    Allowance {
+        /// The flow's name.
+        flow: String,
+        /// The name of its protocol.
+        protocol: &'static str,
+        /// The window or rate, and what it must be.
+        what: String,
+    },
     /// The caller ended the run.
     #[error("interrupted")]
     Interrupted,

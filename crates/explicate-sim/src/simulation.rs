@@ -4,8 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use explicate_core::api::Allowance;
 use explicate_core::endpoint::{ReceiverStats, SenderStats};
-use explicate_core::units::Time;
+use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::Scenario;
 
 use crate::build::build;
@@ -175,7 +176,8 @@ impl Stepper {
 /// Carries out one run.
 ///
 /// # Errors
-/// `progress` ended the run; else an internal defect, which a checked scenario does not cause.
+/// `progress` ended the run, or a protocol of another crate cannot send any more; else an internal defect, which a
+/// checked scenario does not cause.
 pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, RunError> {
     let mut run = Stepper::new(scenario, index, options)?;
     let clock = Clock::start();
@@ -189,7 +191,27 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         }
         next += report;
     }
-    run.finish(clock.seconds())
+    let run = run.finish(clock.seconds())?;
+    check_allowances(scenario, &run)?;
+    Ok(run)
+}
+
+/// Checks every sender at the end: with no window or no rate it sends nothing, and its results are zeros without a reason.
+fn check_allowances(scenario: &Scenario, run: &Run) -> Result<(), RunError> {
+    for (id, ends) in run.engine.ends.iter().enumerate() {
+        let Allowance { cwnd, pacing } = ends.flow.allowance();
+        let what = if !(1.0..f64::INFINITY).contains(&cwnd) {
+            format!("a window of {cwnd} segments; it must be finite, 1 or more")
+        } else if pacing == Some(Rate(0)) {
+            "a pacing rate of 0; it must be 1 bit/s or more".to_string()
+        } else {
+            continue;
+        };
+        let group = &scenario.flows[run.engine.group_of(id)];
+        let flow = format!("{}.{}", group.name, ends.number);
+        return Err(RunError::Allowance { flow, protocol: group.resolved.protocol.name(), what });
+    }
+    Ok(())
 }
 
 /// Wall time, which goes to timing.json and not into a table; zero where there is no clock.

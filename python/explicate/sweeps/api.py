@@ -60,6 +60,8 @@ def sweep(
     Raise ScenarioError or ValueError, before anything runs, if a point cannot be used or there is nothing to vary;
     RuntimeError if no run has a result or the executor broke, EmptyPartError if the shard has no runs.
     """
+    if isinstance(executor, str):
+        raise TypeError(f"executor is {executor!r}; give a concurrent.futures.Executor, such as ProcessPoolExecutor()")
     taken = {key: listed(values) for key, values in (axes or {}).items()}
     plan = extended(plan_of(scenario), taken, latin or {}, points=points, draw=draw)
     plan = replace(

@@ -24,6 +24,9 @@ from explicate.sweeps.store import Store
 AHEAD = 1000
 """Maximum number of runs at the executor: enough for a large cluster, few enough for its scheduler."""
 
+PLACE = "raised at "
+"""Begins the note on an exception of a protocol in Python that has its file and line."""
+
 NO_AXES: Override = ("sweep", "{}")
 """A single point has no axes, and the hash of a run must not depend on other points."""
 
@@ -170,9 +173,8 @@ def _described(error: BaseException, message: str) -> str:
     where = raised_in(error)
     if where is None:
         return message
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}, {where}{place}"
+    place = next((note for note in error.__notes__ if note.startswith(PLACE)), "").removeprefix(PLACE)
+    return f"{type(error).__name__}: {error}, {where}{place and f' ({place})'}"
 
 
 def run_unit(
@@ -193,4 +195,12 @@ def run_unit(
         if stop is not None and stop.is_set():
             raise KeyboardInterrupt
 
-    return run_source(source, overrides, seed=seed, runs=1, fluid=fluid, progress=look if stop is not None else None)
+    progress = look if stop is not None else None
+    try:
+        return run_source(source, overrides, seed=seed, runs=1, fluid=fluid, progress=progress)
+    except BaseException as error:
+        # Another process does not return the frames of the exception.
+        if raised_in(error) is not None:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            error.add_note(f"{PLACE}{Path(last.filename).name}:{last.lineno}")
+        raise

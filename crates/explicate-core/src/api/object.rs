@@ -149,6 +149,12 @@ impl Interest {
     }
 }
 
+/// Checks the timer of a sender or router after `on_timer`: one that does not move on would expire forever.
+#[inline]
+fn moved_on(whose: &str, now: Time, next: Time) {
+    assert!(next > now, "the timer of a {whose} did not move on: after on_timer at {now} it is at {next}");
+}
+
 pub trait SenderObject: Send {
     /// Constant throughout the life of a sender.
     fn interest(&self) -> Interest;
@@ -211,6 +217,7 @@ impl<S: Sender> SenderObject for S {
     }
     fn on_timer(&mut self, now: Time) {
         Sender::on_timer(self, now);
+        moved_on("sender", now, Sender::next_timer(self));
     }
     fn next_timer(&self) -> Time {
         Sender::next_timer(self)
@@ -308,11 +315,60 @@ impl<R: Router> RouterObject for R {
     }
     fn on_timer(&mut self, now: Time, port: &PortView) {
         Router::on_timer(self, now, port);
+        moved_on("router", now, Router::next_timer(self));
     }
     fn next_timer(&self) -> Time {
         Router::next_timer(self)
     }
     fn probe(&self, put: Probe<'_>) {
         Router::probe(self, put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its timer does not move on.
+    struct Stuck;
+
+    impl Sender for Stuck {
+        fn allowance(&self) -> Allowance {
+            Allowance { cwnd: 1.0, pacing: None }
+        }
+        fn on_ack(&mut self, _ack: &Ack<'_>) {}
+        fn on_loss(&mut self, _loss: &Loss) {}
+        fn next_timer(&self) -> Time {
+            Time::millis(5)
+        }
+        fn probe(&self, _put: Probe<'_>) {}
+    }
+    impl Router for Stuck {
+        fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+        fn on_departure(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+        fn next_timer(&self) -> Time {
+            Time::millis(5)
+        }
+        fn probe(&self, _put: Probe<'_>) {}
+    }
+
+    /// It would expire forever.
+    #[test]
+    #[should_panic(
+        expected = "the timer of a sender did not move on: after on_timer at 0.005000000s it is at 0.005000000s"
+    )]
+    fn a_sender_s_timer_moves_on() {
+        let sender: &mut AnySender = &mut Stuck;
+        sender.on_timer(Time::millis(5));
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "the timer of a router did not move on: after on_timer at 0.005000000s it is at 0.005000000s"
+    )]
+    fn a_router_s_timer_moves_on() {
+        let router: &mut AnyRouter = &mut Stuck;
+        router
+            .on_timer(Time::millis(5), &PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false });
     }
 }

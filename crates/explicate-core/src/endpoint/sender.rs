@@ -245,6 +245,10 @@ impl SenderEndpoint {
     pub fn active_controller(&self) -> ActiveController {
         self.sender.active_controller()
     }
+    /// The sender's allowance.
+    pub fn allowance(&self) -> Allowance {
+        self.allowance
+    }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
         self.allowance.cwnd

@@ -14,7 +14,7 @@ pub type Describe = fn(&Packet, &mut dyn fmt::Write) -> fmt::Result;
 pub trait Header: Sized {
     /// Its code in the field Format, from 4 to 15, unique on the path.
     const FORMAT: u8;
-    /// Parses the fields; any bytes are possible.
+    /// Parses the fields. Any bytes are possible, and any values: packets can be forged.
     fn parse(body: &[u8; BODY_LEN]) -> Self;
     /// Writes the fields.
     fn emit(&self, body: &mut [u8; BODY_LEN]);

@@ -8,7 +8,7 @@ use explicate_core::params::Param;
 use explicate_core::transit::DropCause;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -71,10 +71,13 @@ impl Sender for PySender {
     fn allowance(&self) -> Allowance {
         self.machine.with("allowance", |_, object| {
             let allowed = object.call_method0("allowance")?;
-            let (cwnd, pacing): (f64, Option<f64>) = match allowed.extract::<f64>() {
-                Ok(cwnd) => (cwnd, None),
-                Err(_) => (allowed.getattr("cwnd")?.extract()?, allowed.getattr("pacing")?.extract()?),
-            };
+            let parts = || PyResult::Ok((allowed.getattr("cwnd")?.extract()?, allowed.getattr("pacing")?.extract()?));
+            let alone = || Ok((allowed.extract::<f64>()?, None));
+            let (cwnd, pacing): (f64, Option<f64>) = alone().or_else(|_: PyErr| parts()).map_err(|_| {
+                let given = allowed.repr().map_or_else(|_| "another object".to_string(), |text| text.to_string());
+                let forms = "it returns a window in segments or an Allowance";
+                PyTypeError::new_err(format!("allowance returned {given}; {forms}"))
+            })?;
             if !(1.0..f64::INFINITY).contains(&cwnd) {
                 return Err(PyValueError::new_err(format!(
                     "a window of {cwnd} segments; it must be finite, 1 or more"

@@ -28,9 +28,6 @@ pub(crate) struct Declared {
 pub(super) fn declared(given: Vec<Declared>) -> PyResult<&'static [Param]> {
     let mut params: Vec<Param> = Vec::new();
     for one in given {
-        if params.iter().any(|p| p.name == one.name) {
-            return Err(PyValueError::new_err(format!("parameter `{}` is declared twice", one.name)));
-        }
         params.push(Param {
             name: interned(&one.name),
             unit: unit(&one)?,

@@ -24,6 +24,12 @@ fn links() {
         (bottleneck("queue = { kind = 1 }"), 6, vec!["`kind` is a text"]),
         (bottleneck("router = \"xpc\""), 6, vec!["no protocol with a router is called `xpc`", "did you mean `xcp`?"]),
         (bottleneck("router = \"reno\""), 6, vec!["no protocol with a router is called `reno`"]),
+        (bottleneck("router = { kind = \"auto\" }"), 6, vec!["`auto` takes no parameters; write `router = \"auto\"`"]),
+        (
+            bottleneck("queue = { kind = \"unlimited\" }"),
+            6,
+            vec!["`unlimited` takes no parameters; write `queue = \"unlimited\"`"],
+        ),
         (bottleneck("router = { gamma = 0 }"), 6, vec!["`router` needs `kind`", "xcp"]),
         (
             bottleneck("router = { kind = \"xcp\", gama = 0 }"),
