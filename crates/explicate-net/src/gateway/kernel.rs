@@ -176,10 +176,10 @@ fn state(config: &Config) -> PathBuf {
     config.status.parent().unwrap_or(Path::new("/run")).join(STATE)
 }
 
-/// Writes the sysctls down, unless an earlier [`up`] has. The file appears whole or not at all.
-fn record(state: &Path) -> Result<()> {
+/// Writes the sysctls down, unless an earlier [`up`] has; whether it did. The file appears whole or not at all.
+fn record(state: &Path) -> Result<bool> {
     if state.exists() {
-        return Ok(());
+        return Ok(false);
     }
     let mut before = String::new();
     for (name, _) in SYSCTLS {
@@ -190,14 +190,15 @@ fn record(state: &Path) -> Result<()> {
     let what = || format!("write {}", state.display());
     let part = state.with_extension("part");
     fs::create_dir_all(part.parent().unwrap_or(Path::new("/"))).or_fail(what)?;
-    fs::write(&part, before).and_then(|()| fs::rename(&part, state)).or_fail(what)
+    fs::write(&part, before).and_then(|()| fs::rename(&part, state)).or_fail(what)?;
+    Ok(true)
 }
 
-/// Sets the kernel up.
+/// Sets the kernel up. If that fails, what an earlier `up` has set up for a gateway that runs stays.
 pub fn up(config: &Config) -> Result<()> {
-    record(&state(config))?;
+    let first = record(&state(config))?;
     let done = set_up(config);
-    if done.is_err() {
+    if done.is_err() && first {
         down(config)?;
     }
     done
