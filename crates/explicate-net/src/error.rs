@@ -35,8 +35,9 @@ pub trait Context<T> {
 impl<T> Context<T> for io::Result<T> {
     fn or_fail(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|reason| {
-            let hint = match reason.kind() {
-                io::ErrorKind::PermissionDenied => " (needs CAP_NET_RAW and CAP_NET_ADMIN; run as root)",
+            // The mode of a file gives EACCES.
+            let hint = match reason.raw_os_error() {
+                Some(libc::EPERM) => " (needs CAP_NET_RAW and CAP_NET_ADMIN; run as root)",
                 _ => "",
             };
             Error::Failed(format!("cannot {}: {reason}{hint}", what()))

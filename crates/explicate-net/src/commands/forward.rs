@@ -116,11 +116,9 @@ fn agent(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<RouterAgen
 pub(super) fn run_link(args: &cli::Link) -> Result<()> {
     distinct([&args.a[..], &args.b].into_iter())?;
     let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
+    let there = words::link(&format!("{}->{}", args.a, args.b), there, None)?;
     // Frames from one interface leave through the other.
-    let links = [
-        words::link(&format!("{}->{}", args.b, args.a), back, None)?,
-        words::link(&format!("{}->{}", args.a, args.b), there, None)?,
-    ];
+    let links = [words::link(&format!("{}->{}", args.b, args.a), back, None)?, there];
     let open = |(number, name): (usize, &String)| {
         let port = port(&links[number], number as u32, args.common.seed, ALL, None);
         Interface::holding(HELD_BY_FEW, name, Output::new(port, links[number].delay))

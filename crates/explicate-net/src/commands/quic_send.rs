@@ -55,7 +55,11 @@ pub(super) fn run(args: &Send) -> Result<()> {
     }
     let config = controller_config(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.or_fail(|| "start a runtime".to_string())?.block_on(transfer(args, config))
+    let runtime = runtime.or_fail(|| "start a runtime".to_string())?;
+    let outcome = runtime.block_on(transfer(args, config));
+    // Long files that are still read for their digests do not delay the end.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// The laws of the window, as the user wants them.

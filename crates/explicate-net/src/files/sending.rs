@@ -1,10 +1,11 @@
 //! The sending end.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -83,6 +84,7 @@ pub struct Sending {
     /// The receiver as the user named it.
     pub peer: String,
     counters: Arc<Counters>,
+    turns: Mutex<BTreeMap<[u8; SHA], Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Sending {
@@ -106,7 +108,7 @@ impl Sending {
                 _ = probed.closed() => {}
             }
         });
-        Ok(Sending { connection, tunnel, peer: peer.to_string(), counters })
+        Ok(Sending { connection, tunnel, peer: peer.to_string(), counters, turns: Mutex::default() })
     }
 
     fn failure(&self, what: &str) -> Failure {
@@ -200,10 +202,13 @@ impl Sending {
         let failed = |e: std::io::Error| Failure::Final(format!("cannot read {}: {e}", item.path.display()));
         let path = item.path.clone();
         let opened = tokio::task::spawn_blocking(move || Supply::open(&path)).await;
-        let Ok(Supply::File { file, size, digest, mode, modified }) = opened.map_err(|_| self.failure("stopped"))?
-        else {
-            return Err(Failure::Final(format!("cannot read {}", item.path.display())));
+        let opened = opened.map_err(|_| self.failure("stopped"))?.map_err(failed)?;
+        let Supply::File { file, size, digest, mode, modified } = opened else {
+            return Err(self.failure("stopped"));
         };
+        // Files of the same content have the same part at the receiver.
+        let turn = self.turn(digest);
+        let _turn = turn.lock().await;
         let offer = Offer { name: item.name.clone(), size, digest, mode, modified: Some(modified) };
         let mut offered = self.offer(Kind::File, &offer).await;
         for _ in 0..TIMES {
@@ -225,6 +230,13 @@ impl Sending {
             None => Ok(()),
             Some(problem) => Err(Failure::Final(format!("{}: {problem}", item.name))),
         }
+    }
+
+    /// What files of this content take in turn.
+    fn turn(&self, digest: [u8; SHA]) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(digest).or_default().clone()
     }
 
     /// Sends the bytes from `at` on. The receiver may end it early, by its verdict.

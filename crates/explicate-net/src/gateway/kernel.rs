@@ -5,7 +5,7 @@
 //! sysctls, in [`STATE`]: written before the first change, kept until `down` has restored them.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -176,10 +176,10 @@ fn state(config: &Config) -> PathBuf {
     config.status.parent().unwrap_or(Path::new("/run")).join(STATE)
 }
 
-/// Writes the sysctls down, unless an earlier [`up`] has. The file appears whole or not at all.
-fn record(state: &Path) -> Result<()> {
+/// Writes the sysctls down, unless an earlier [`up`] has; whether it did. The file appears whole or not at all.
+fn record(state: &Path) -> Result<bool> {
     if state.exists() {
-        return Ok(());
+        return Ok(false);
     }
     let mut before = String::new();
     for (name, _) in SYSCTLS {
@@ -190,14 +190,18 @@ fn record(state: &Path) -> Result<()> {
     let what = || format!("write {}", state.display());
     let part = state.with_extension("part");
     fs::create_dir_all(part.parent().unwrap_or(Path::new("/"))).or_fail(what)?;
-    fs::write(&part, before).and_then(|()| fs::rename(&part, state)).or_fail(what)
+    // One that a crash has left, or a link that leads elsewhere.
+    let _ = fs::remove_file(&part);
+    let mut file = File::options().write(true).create_new(true).open(&part).or_fail(what)?;
+    file.write_all(before.as_bytes()).and_then(|()| fs::rename(&part, state)).or_fail(what)?;
+    Ok(true)
 }
 
-/// Sets the kernel up.
+/// Sets the kernel up. If that fails, what an earlier `up` has set up for a gateway that runs stays.
 pub fn up(config: &Config) -> Result<()> {
-    record(&state(config))?;
+    let first = record(&state(config))?;
     let done = set_up(config);
-    if done.is_err() {
+    if done.is_err() && first {
         down(config)?;
     }
     done
@@ -260,5 +264,18 @@ mod tests {
         record(&state).unwrap();
         assert_eq!(fs::read_to_string(&state).unwrap(), "net/ipv4/ip_forward 7\n");
         fs::remove_dir_all(state.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_record_is_not_followed() {
+        let folder = std::env::temp_dir().join(format!("explicate-kernel-link-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (state, other) = (folder.join(STATE), folder.join("other"));
+        fs::write(&other, "kept").unwrap();
+        std::os::unix::fs::symlink(&other, state.with_extension("part")).unwrap();
+        record(&state).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
+        assert!(fs::read_to_string(&state).unwrap().contains("net/ipv4/ip_forward "));
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -2,13 +2,17 @@
 
 use std::fmt;
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use explicate_core::units::Rate;
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -19,6 +23,8 @@ use crate::sys;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest text of a source, bytes.
 const LONGEST: u64 = 1 << 20;
+/// Bytes that a pipe holds.
+const PIPE: usize = 1 << 16;
 
 /// Rates of lines.
 const SLOWEST: Rate = Rate(8_000);
@@ -129,7 +135,9 @@ impl Source {
     fn answer(&self) -> Result<String, String> {
         if let Some(file) = &self.file {
             let mut text = String::new();
-            let read = fs::File::open(file).and_then(|f| f.take(LONGEST).read_to_string(&mut text));
+            // A pipe without a writer would block.
+            let opened = fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file);
+            let read = opened.and_then(|f| f.take(LONGEST).read_to_string(&mut text));
             return read.map(|_| text).map_err(|e| e.to_string());
         }
         match &self.command {
@@ -174,6 +182,7 @@ fn run(words: &[String]) -> Result<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .map_err(|e| e.to_string())?;
     let began = sys::monotonic();
@@ -183,15 +192,24 @@ fn run(words: &[String]) -> Result<String, String> {
             Ok(Some(status)) => return Err(format!("the command failed: {status}")),
             Ok(None) if sys::monotonic() - began < TIMEOUT.as_nanos() as u64 => thread::sleep(Duration::from_millis(5)),
             _ => {
-                let _ = child.kill();
+                // With what it has started.
+                let _ = Pid::from_raw(child.id() as i32).map(|group| kill_process_group(group, Signal::KILL));
                 let _ = child.wait();
                 return Err("the command takes too long".to_string());
             }
         }
     }
-    let mut text = String::new();
-    let stdout = child.stdout.take().map(|out| out.take(LONGEST).read_to_string(&mut text));
-    stdout.transpose().map(|_| text).map_err(|e| e.to_string())
+    // What it has started may keep its output open; one read returns all that it has printed.
+    let (mut text, mut length) = (vec![0; PIPE], 0);
+    if let Some(mut out) = child.stdout.take() {
+        ioctl_fionbio(&out, true).map_err(|e| e.to_string())?;
+        length = match out.read(&mut text) {
+            Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(e.to_string()),
+            read => read.unwrap_or(0),
+        };
+    }
+    text.truncate(length);
+    String::from_utf8(text).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
@@ -238,6 +256,47 @@ mod tests {
         assert!(modem.read().unwrap_err().contains("no JSON"));
         assert_eq!(modem.read(), Ok(Rate::bps(7_500_000)), "in chunks");
         answers.join().unwrap();
+    }
+
+    /// What it says within five seconds.
+    fn read_in_time(source: Source) -> Option<Result<Rate, String>> {
+        let (told, said) = std::sync::mpsc::channel();
+        thread::spawn(move || told.send(source.read()));
+        said.recv_timeout(Duration::from_secs(5)).ok()
+    }
+
+    #[test]
+    fn a_pipe_without_a_writer_has_no_rate() {
+        let pipe = std::env::temp_dir().join(format!("explicate-capacity-pipe-{}", std::process::id()));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let said = read_in_time(source(&format!("file = {:?}", pipe.display())));
+        fs::remove_file(&pipe).unwrap();
+        assert!(matches!(said, Some(Err(_))));
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_leaves_no_process() {
+        let long = format!("30.{}", std::process::id());
+        let said = read_in_time(source(&format!("command = [\"sh\", \"-c\", \"sleep {long}; echo 1\"]")));
+        assert!(said.is_some_and(|rate| rate.unwrap_err().contains("too long")));
+        let left = || {
+            let processes = fs::read_dir("/proc").unwrap().flatten();
+            let mut lines = processes.filter_map(|process| fs::read_to_string(process.path().join("cmdline")).ok());
+            lines.any(|line| line.starts_with(&format!("sleep\0{long}\0")))
+        };
+        for _ in 0..100 {
+            if !left() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("`sleep {long}` is left");
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_delays_no_rate() {
+        let in_the_background = source("command = [\"sh\", \"-c\", \"sleep 30 & echo 3Mbit/s\"]");
+        assert_eq!(read_in_time(in_the_background), Some(Ok(Rate::mbps(3))));
     }
 
     #[test]

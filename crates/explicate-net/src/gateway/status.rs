@@ -21,6 +21,8 @@ use crate::sys;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two attempts to accept a client.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Opens the socket, for the owner only.
 pub fn listen(path: &Path) -> Result<UnixListener> {
@@ -37,7 +39,12 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
 
 /// Answers, for ever.
 pub async fn serve(gateway: Arc<Gateway>, listener: UnixListener) {
-    while let Ok((mut stream, _)) = listener.accept().await {
+    loop {
+        // There may be no descriptor for a while.
+        let Ok((mut stream, _)) = listener.accept().await else {
+            tokio::time::sleep(AGAIN).await;
+            continue;
+        };
         let text = format!("{}\n", report(&gateway));
         let _ = tokio::time::timeout(TIMEOUT, stream.write_all(text.as_bytes())).await;
     }

@@ -8,6 +8,8 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
 use crate::common::eventually;
 use crate::common::exchanges::{End, Exchange, answer, exchange};
 use crate::common::gateways::{Sites, bridge, connect, read_all, serve, status};
@@ -93,6 +95,41 @@ fn a_reload_keeps_connections_and_takes_the_new_rate_networks_and_peers() {
     fs::write(&file, good.replace(&sites.keys[1], &format!("explicate-gateway-1:{}", "cd".repeat(32)))).unwrap();
     near.signal("HUP");
     eventually("it is disconnected", || status(&sites, "gb")["peers"][0]["connected"] == false);
+}
+
+/// A reload begins with `up`. Here nft refuses its rules.
+#[test]
+#[ignore = "needs root: make linux"]
+fn an_up_that_fails_leaves_what_a_running_gateway_has() {
+    let sites = Sites::new();
+    let config = sites.configure("ga", "", "");
+    let _gateway = sites.gateway("ga", &config);
+    let state = || ["nft list ruleset", "ip rule", "ip route show table all"].map(|show| sites.net.exec("ga", show));
+    let before = state();
+    let good = fs::read_to_string(&config).unwrap();
+    fs::write(&config, good.replace("\"site0\"", "\"*\"")).unwrap();
+    let up = sites.net.program("ga", &["gateway", "up", "--config", &config]);
+    assert!(!up.status.success() && String::from_utf8_lossy(&up.stderr).contains("`nft -f -`"));
+    assert_eq!(state(), before);
+}
+
+/// The limit of open files is reached for a while.
+#[test]
+#[ignore = "needs root: make linux"]
+fn the_status_comes_back_after_a_lack_of_descriptors() {
+    let sites = Sites::new();
+    let config = sites.configure("ga", "", "");
+    let gateway = sites.gateway("ga", &config);
+    let ask = || sites.net.program("ga", &["gateway", "status", "--config", &config]).status.success();
+    eventually("it answers", ask);
+    let limit = |most: u64| {
+        let limit = Rlimit { current: Some(most), maximum: Some(1024) };
+        prlimit(Pid::from_raw(gateway.id() as i32), Resource::Nofile, limit).unwrap();
+    };
+    limit(1);
+    assert!(!ask());
+    limit(1024);
+    eventually("it answers again", ask);
 }
 
 /// The service ends by a crash: with `when_down = "direct"` the kernel routes connections, with `reset` they are refused, until `up` or `down`.

@@ -51,6 +51,7 @@ fn numbers_without_a_meaning_are_refused() {
         (&["router", "--port", "a", "--port", "b", "--time", "nan"], "a number above 0"),
         (&["link", "a", "b", "--interval", "nan"], "a number from 0"),
         (&["lab", "/dev/zero"], "the file has more than 64 MiB"),
+        (&["link", "a", "b", "--there", "rate = \"x\""], "explicated: a->b: "),
         (&["link", "lo", "lo"], "the interface `lo` is named twice"),
         (&["router", "--port", "lo", "--port", "lo: rate = \"1Mbit/s\""], "the interface `lo` is named twice"),
         (&["router", "--port", "a", "--port", "b", "--controller", "cubic"], "`cubic` has no controller"),

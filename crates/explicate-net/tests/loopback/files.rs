@@ -171,6 +171,9 @@ by_both! {
     more_than_the_quota_is_refused_at_once
     a_folder_that_cannot_be_written_is_said_at_the_start
     a_name_that_begins_with_a_dash_gets_another
+    a_pipe_is_refused_and_does_not_block
+    a_file_that_may_not_be_read_needs_no_capabilities
+    a_signal_ends_the_first_reading_of_a_long_file
 }
 
 fn a_file_that_is_there_is_not_replaced_unless_asked(place: &Place) {
@@ -383,4 +386,50 @@ fn a_name_that_begins_with_a_dash_gets_another(place: &Place) {
     let (good, said) = place.send(&recv, &path);
     assert!(good, "{said}");
     place.comes_to_have(&["_rf"]);
+}
+
+fn a_pipe_is_refused_and_does_not_block(place: &Place) {
+    let path = place.0.join("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let recv = Recv::start(place, &[]);
+    let child = place.sender(&recv.address, &path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (status, said) = ended(child);
+    assert!(status != Some(0) && said.contains("a regular file"), "{said}");
+}
+
+fn a_file_that_may_not_be_read_needs_no_capabilities(place: &Place) {
+    let (path, _) = place.file("locked", 1000, 12);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    let recv = Recv::start(place, &[]);
+    let (good, said) = place.send(&recv, &path);
+    assert!(!good && said.contains("locked: Permission denied") && !said.contains("CAP_"), "{said}");
+}
+
+fn a_signal_ends_the_first_reading_of_a_long_file(place: &Place) {
+    let path = place.0.join("long");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let recv = Recv::start(place, &[]);
+    let child = place.sender(&recv.address, &path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let reads = format!("/proc/{}/io", child.id());
+    until("the reading", || {
+        let counts = fs::read_to_string(&reads).unwrap();
+        let read = counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+        read.parse::<u64>().unwrap() > 1 << 24
+    });
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let (status, said) = ended(child);
+    assert!(status == Some(1) && said.contains("interrupted"), "{status:?}: {said}");
+}
+
+/// The status of a program that has to end soon, and what it wrote to standard error.
+fn ended(mut child: Child) -> (Option<i32>, String) {
+    let begun = monotonic();
+    while child.try_wait().unwrap().is_none() {
+        if monotonic() - begun > 20_000_000_000 {
+            child.kill().unwrap();
+        }
+        sleep(Duration::from_millis(1));
+    }
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8_lossy(&stderr).to_string())
 }

@@ -276,6 +276,24 @@ fn ipv6_and_several_files() {
     assert!(place.arrived("a").unwrap() == files[0].1 && place.arrived("b").unwrap() == files[1].1);
 }
 
+#[test]
+fn files_of_the_same_content_arrive_each() {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &[]);
+    let top = place.0.join("out/top");
+    fs::create_dir_all(&top).unwrap();
+    for i in 0..40 {
+        fs::write(top.join(format!("empty {i}")), "").unwrap();
+        fs::write(top.join(format!("same {i}")), "same").unwrap();
+    }
+    let sent = place.send("a", &recv.address, &[text(&top)]);
+    assert!(sent.is_good(), "{}", sent.said);
+    for i in 0..40 {
+        assert_eq!(place.arrived(&format!("top/empty {i}")).unwrap(), b"");
+        assert_eq!(place.arrived(&format!("top/same {i}")).unwrap(), b"same");
+    }
+}
+
 const LONG: usize = 200_000_000;
 
 #[test]

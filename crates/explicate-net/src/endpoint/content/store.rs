@@ -92,6 +92,10 @@ struct Claim {
 }
 
 impl Claim {
+    /// Whether the transfer still goes on. If not, [`Store::poll`] will remove it.
+    fn is_open(&self) -> bool {
+        self.work.upgrade().is_some_and(|work| !work.settled.load(Ordering::Relaxed))
+    }
     /// Bytes not written yet.
     fn left(&self) -> u64 {
         let written = self.work.upgrade().map_or(0, |work| work.written.load(Ordering::Relaxed));
@@ -237,10 +241,11 @@ impl Store {
             Some(is_folder) if is_folder || !self.settings.replace => return Err(Refusal::NameExists),
             _ => {}
         }
-        if self.claims.values().any(|claim| claim.part == part) {
+        let mut open = self.claims.values().filter(|claim| claim.is_open());
+        if open.clone().any(|claim| claim.part == part) {
             return Err(Refusal::Busy);
         }
-        if self.claims.values().any(|claim| claim.name == offer.name) {
+        if open.any(|claim| claim.name == offer.name) {
             return Err(Refusal::NameTaken);
         }
         Ok(())

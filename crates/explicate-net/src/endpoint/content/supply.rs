@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use crate::endpoint::hello::SHA;
 use crate::endpoint::message::DIGEST;
+use crate::sys;
 
 /// The data of a flow.
 pub enum Supply {
@@ -30,15 +31,19 @@ pub enum Supply {
 }
 
 impl Supply {
-    /// Opens a file, and reads it once for its digest.
+    /// Opens a file, and reads it once for its digest, unless the process is asked to stop.
     pub fn open(path: &Path) -> io::Result<Supply> {
-        let mut file = File::open(path)?;
+        // A pipe without a writer would block.
+        let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         let facts = file.metadata()?;
         if !facts.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
         loop {
+            if sys::stopped() {
+                return Err(io::Error::other("interrupted"));
+            }
             match file.read(&mut buffer)? {
                 0 => break,
                 n => {
