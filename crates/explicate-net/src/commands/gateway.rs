@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::say::say;
+use super::say::{complain, say};
 use crate::cli::Gateway;
 use crate::error::Result;
 use crate::gateway::config::Config;
@@ -40,8 +40,11 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
         Gateway::Down { config, stopped } => {
-            let config = Config::load(&config.config)?;
-            if *stopped { kernel::stopped(&config) } else { kernel::down(&config) }
+            if let Err(error) = Config::load(&config.config) {
+                complain(format!("warning: {error}; restoring what the last `up` has recorded"));
+            }
+            let status = Config::status_of(&config.config);
+            if *stopped { kernel::stopped(&status) } else { kernel::down(&status) }
         }
     }
 }

@@ -95,7 +95,7 @@ const LONGEST_NAME: usize = 15;
 
 /// Whether the kernel has interfaces of such a name, and nftables and `ip` can write it.
 fn check_interface(name: &str) -> std::result::Result<(), String> {
-    let good = |c: char| c.is_ascii_graphic() && !"/:\"\\".contains(c);
+    let good = |c: char| c.is_ascii_graphic() && !"/:\"\\*".contains(c);
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(good) && ![".", ".."].contains(&name) {
         return Ok(());
     }
@@ -104,6 +104,9 @@ fn check_interface(name: &str) -> std::result::Result<(), String> {
 
 impl Site {
     fn check(&self) -> std::result::Result<(), String> {
+        if self.intercept_port == 0 {
+            return Err("`intercept_port` is a port from 1 to 65535".to_string());
+        }
         self.interfaces.iter().try_for_each(|name| check_interface(name))
     }
 }
@@ -240,6 +243,9 @@ pub struct Peer {
     pub networks: Vec<Network>,
 }
 
+/// The longest path of a socket, bytes (unix(7)).
+const LONGEST_PATH: usize = 107;
+
 /// Whether an address is a host and a port.
 fn has_port(address: &str) -> bool {
     address
@@ -267,6 +273,9 @@ impl Peer {
         if self.name.is_empty() || before.iter().any(|other| other.name == self.name) {
             return Err("every peer needs a name of its own".to_string());
         }
+        if self.name.chars().any(char::is_control) {
+            return Err("the name has a control character, such as a line break".to_string());
+        }
         if before.iter().any(|other| other.key.trim() == self.key.trim()) {
             return Err("another peer has the same key".to_string());
         }
@@ -293,11 +302,24 @@ impl Config {
         Config::parse(&text).map_err(|message| Error::Input(format!("{}: {message}", path.display())))
     }
 
+    /// Its `status`, where other keys may have mistakes; the default if the file has none or cannot be read.
+    pub fn status_of(path: &Path) -> PathBuf {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        table.get("status").and_then(toml::Value::as_str).map_or_else(default_status, PathBuf::from)
+    }
+
     /// Reads and checks a text; the error says where and what to do.
     pub fn parse(text: &str) -> std::result::Result<Config, String> {
         let config: Config = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
         if config.peers.is_empty() {
             return Err("no [[peer]]: a gateway needs at least one".to_string());
+        }
+        if config.listen.port() == 0 {
+            return Err("`listen` needs a port from 1 to 65535: peers have to know it".to_string());
+        }
+        if config.status.as_os_str().len() > LONGEST_PATH {
+            return Err(format!("`status` is longer than {LONGEST_PATH} bytes, which no socket's path is"));
         }
         config.site.check().map_err(|message| format!("site: {message}"))?;
         config.wan.check(&config.site).map_err(|message| format!("wan: {message}"))?;
@@ -423,9 +445,14 @@ mod tests {
         let top = |line: &str| Config::parse(&format!("{line}\n{}", text(""))).unwrap_err();
         assert!(top("listen = \"49407\"").contains("`49407` is no address with a port"));
         assert!(top("metrics = \"localhost\"").contains("`localhost` is no address with a port"));
+        assert!(top("listen = \"0.0.0.0:0\"").contains("`listen` needs a port"));
+        assert!(top(&format!("status = \"/run/{}\"", "x".repeat(103))).contains("longer than 107 bytes"));
+        assert!(Config::parse(&text("").replace("\"hub\"", "\"a\\nb\"")).unwrap_err().contains("a control character"));
         let site = |site: &str| Config::parse(&text("").replace("[site]\n", &format!("[site]\n{site}\n"))).unwrap_err();
         assert!(site("interfaces = [\"eth 1\"]").contains("site: `eth 1` is no name of an interface"));
         assert!(site("interfaces = [\"eth1\\\" drop\"]").contains("is no name of an interface"));
+        assert!(site("interfaces = [\"*\"]").contains("is no name of an interface"));
+        assert!(site("intercept_port = 0").contains("`intercept_port` is a port from 1"));
         assert!(site("networks = [\"0.0.0.0/0\"]").contains("peer `hub`: 0.0.0.0/0 lies within 0.0.0.0/0"));
         assert!(site("interfaces = [\"a\"]\n[wan]\ninterface = \"a\"").contains("`site.interfaces` names"));
         let also = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"0.0.0.0/0\"]\n", key('b'));

@@ -2,12 +2,13 @@
 //!
 //! [`up`] adds what is missing and [`down`] removes what is there; both may be repeated, and `up` disturbs no connection of a
 //! gateway that runs. All that is added has a name, number or mark of its own, so that `down` needs no record but that of changed
-//! sysctls, in [`STATE`]: written before the first change, kept until `down` has restored them.
+//! sysctls, in [`STATE`]: written before the first change, kept until `down` has restored them. Neither `down` nor what follows
+//! a crash needs a configuration without mistakes.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::config::{Config, WhenDown};
@@ -27,6 +28,8 @@ const SHARED: u32 = 3608;
 pub const TUN: &str = "explicate0";
 /// Values of sysctls before the change.
 pub const STATE: &str = "gateway.sysctl";
+/// The commands of nft for a gateway that has ended, by the configuration of the last [`up`].
+const STOPPED: &str = "gateway.stopped";
 /// Sysctls that a gateway needs.
 const SYSCTLS: [(&str, &str); 2] = [("net/ipv4/ip_forward", "1"), ("net/ipv6/conf/all/forwarding", "1")];
 
@@ -171,12 +174,7 @@ fn unshare() {
     let _ = ip(&format!("ip link del {TUN}"));
 }
 
-/// The file of the sysctls before [`up`].
-fn state(config: &Config) -> PathBuf {
-    config.status.parent().unwrap_or(Path::new("/run")).join(STATE)
-}
-
-/// Writes the sysctls down, unless an earlier [`up`] has; whether it did. The file appears whole or not at all.
+/// Writes the sysctls down, unless an earlier [`up`] has; whether it did.
 fn record(state: &Path) -> Result<bool> {
     if state.exists() {
         return Ok(false);
@@ -187,22 +185,30 @@ fn record(state: &Path) -> Result<bool> {
             let _ = writeln!(before, "{name} {}", value.trim());
         }
     }
-    let what = || format!("write {}", state.display());
-    let part = state.with_extension("part");
+    write(state, &before)?;
+    Ok(true)
+}
+
+/// Writes a file, which appears whole or not at all.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let what = || format!("write {}", path.display());
+    let part = path.with_extension("part");
     fs::create_dir_all(part.parent().unwrap_or(Path::new("/"))).or_fail(what)?;
     // One that a crash has left, or a link that leads elsewhere.
     let _ = fs::remove_file(&part);
     let mut file = File::options().write(true).create_new(true).open(&part).or_fail(what)?;
-    file.write_all(before.as_bytes()).and_then(|()| fs::rename(&part, state)).or_fail(what)?;
-    Ok(true)
+    file.write_all(text.as_bytes()).and_then(|()| fs::rename(&part, path)).or_fail(what)
 }
 
 /// Sets the kernel up. If that fails, what an earlier `up` has set up for a gateway that runs stays.
 pub fn up(config: &Config) -> Result<()> {
-    let first = record(&state(config))?;
+    let folder = folder(&config.status);
+    let first = record(&folder.join(STATE))?;
+    let closes = if config.site.when_down == WhenDown::Reset { closed(config) } else { without_table() };
+    write(&folder.join(STOPPED), &closes)?;
     let done = set_up(config);
     if done.is_err() && first {
-        down(config)?;
+        restore(folder)?;
     }
     done
 }
@@ -222,22 +228,32 @@ fn set_up(config: &Config) -> Result<()> {
     execute(&["nft", "-f", "-"], &rules(config)).map(drop)
 }
 
+/// The folder of the records: that of the socket `status`.
+fn folder(status: &Path) -> &Path {
+    status.parent().unwrap_or(Path::new("/run"))
+}
+
 /// What a service does when it has ended, also by a crash: [`down`], but that with `when_down = "reset"` connections to networks of
 /// peers are refused until the next [`up`] or [`down`].
-pub fn stopped(config: &Config) -> Result<()> {
-    down(config)?;
-    match config.site.when_down {
-        WhenDown::Direct => Ok(()),
-        WhenDown::Reset => execute(&["nft", "-f", "-"], &closed(config)).map(drop),
+pub fn stopped(status: &Path) -> Result<()> {
+    restore(folder(status))?;
+    match fs::read_to_string(folder(status).join(STOPPED)) {
+        Ok(commands) => execute(&["nft", "-f", "-"], &commands).map(drop),
+        Err(_) => Ok(()),
     }
 }
 
-/// Restores what was before [`up`].
-pub fn down(config: &Config) -> Result<()> {
+/// Restores what was before [`up`], given the socket of its configuration.
+pub fn down(status: &Path) -> Result<()> {
+    let _ = fs::remove_file(folder(status).join(STOPPED));
+    restore(folder(status))
+}
+
+fn restore(folder: &Path) -> Result<()> {
     execute(&["nft", "-f", "-"], &without_table())?;
     unsteer(MARK, LOCAL);
     unshare();
-    let state = state(config);
+    let state = folder.join(STATE);
     let Ok(before) = fs::read_to_string(&state) else { return Ok(()) };
     for line in before.lines() {
         if let Some((name, value)) = line.split_once(' ')

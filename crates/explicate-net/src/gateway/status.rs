@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,8 +30,10 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).or_fail(what)?;
     }
-    // One that an earlier run has left.
-    let _ = fs::remove_file(path);
+    // One that an earlier run has left; other files stay, and `bind` fails.
+    if fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket()) {
+        let _ = fs::remove_file(path);
+    }
     let listener = UnixListener::bind(path).or_fail(what)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).or_fail(what)?;
     Ok(listener)
@@ -158,6 +160,19 @@ pub fn metrics(gateway: &Gateway) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The socket of an earlier run is replaced; a file that somebody named by mistake stays.
+    #[tokio::test]
+    async fn only_a_socket_is_replaced() {
+        let path = std::env::temp_dir().join(format!("explicate-status-{}", std::process::id()));
+        drop(listen(&path).unwrap());
+        drop(listen(&path).unwrap());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "kept").unwrap();
+        assert!(listen(&path).unwrap_err().to_string().contains("in use"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
+        fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn the_memory_of_this_process_is_known() {

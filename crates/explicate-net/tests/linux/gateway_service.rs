@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 use std::time::Duration;
@@ -106,10 +107,13 @@ fn an_up_that_fails_leaves_what_a_running_gateway_has() {
     let _gateway = sites.gateway("ga", &config);
     let state = || ["nft list ruleset", "ip rule", "ip route show table all"].map(|show| sites.net.exec("ga", show));
     let before = state();
-    let good = fs::read_to_string(&config).unwrap();
-    fs::write(&config, good.replace("\"site0\"", "\"*\"")).unwrap();
-    let up = sites.net.program("ga", &["gateway", "up", "--config", &config]);
-    assert!(!up.status.success() && String::from_utf8_lossy(&up.stderr).contains("`nft -f -`"));
+    let programs = sites.net.folder.join("programs");
+    fs::create_dir(&programs).unwrap();
+    fs::write(programs.join("nft"), "#!/bin/sh\ncat > /dev/null; echo refused >&2; exit 1\n").unwrap();
+    fs::set_permissions(programs.join("nft"), fs::Permissions::from_mode(0o755)).unwrap();
+    let first = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display());
+    let up = sites.net.command("ga", &["gateway", "up", "--config", &config]).env("PATH", first).output().unwrap();
+    assert!(!up.status.success() && String::from_utf8_lossy(&up.stderr).contains("`nft -f -`: refused"));
     assert_eq!(state(), before);
 }
 
@@ -148,7 +152,11 @@ fn a_service_that_has_ended_fails_open_or_closed_as_configured() {
     };
     for (when_down, open) in [("direct", true), ("reset", false)] {
         let config = sites.configure("ga", "", &format!("when_down = \"{when_down}\""));
-        sites.gateway("ga", &config).stop("KILL");
+        let gateway = sites.gateway("ga", &config);
+        // The operator makes a mistake, and then it crashes.
+        let valid = fs::read_to_string(&config).unwrap();
+        fs::write(&config, valid.replace("when_down", "when_dwon")).unwrap();
+        gateway.stop("KILL");
         let stopped = net.program("ga", &["gateway", "down", "--stopped", "--config", &config]);
         assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
         assert_eq!(connects(), open, "{when_down}");
