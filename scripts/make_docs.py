@@ -267,7 +267,9 @@ def columns_page() -> str:
     """The columns of every result table."""
     said = (
         "Columns tell what happened in the *measured span*, from the end of the warm-up to the end of the run, except "
-        'where they say "whole run". The same list: `explicate columns`.'
+        'where they say "whole run". What happens at the very moment in which the warm-up ends comes before the span: '
+        "without a warm-up, a packet that is sent or dropped at 0 s, such as the first one of connection set-up, is "
+        "only in columns of the whole run. The same list: `explicate columns`."
     )
     parts = [said]
     for name, columns in engine.columns().items():
