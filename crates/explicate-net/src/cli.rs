@@ -189,8 +189,8 @@ pub struct Send {
     /// Number of parallel flows (not with a file)
     #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub flows: u32,
-    /// Duration of the transfer, seconds
-    #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
+    /// Duration of a transfer of filler data, seconds
+    #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds, conflicts_with = "files")]
     pub time: f64,
     /// Bytes of payload to send in each flow, instead of a duration
     #[arg(short = 'n', long, value_name = "BYTES", conflicts_with = "files")]

@@ -36,6 +36,7 @@ fn numbers_without_a_meaning_are_refused() {
         (&["send", "127.0.0.1", "--pair", "x"], "needs the whole line"),
         (&["send", "127.0.0.1"], "this end is not paired with it"),
         (&["send", "127.0.0.1", "--time", "nan"], "a number above 0"),
+        (&["send", "127.0.0.1", "file", "--time", "5"], "cannot be used with '--time <TIME>'"),
         (&["send", "127.0.0.1", "--patience", "0"], "a number above 0"),
         (&["send", "127.0.0.1", "--air-loss", "2"], "a share from 0 to 0.9"),
         (&["send", "127.0.0.1", "--guard", "maybe"], "invalid value 'maybe'"),
