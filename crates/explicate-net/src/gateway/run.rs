@@ -40,6 +40,11 @@ const TURN: Duration = Duration::from_millis(50);
 pub fn run(path: &Path) -> Result<()> {
     let config = Config::load(path)?;
     sys::catch_reload();
+    let files = sys::open_many_files().or_fail(|| "raise the limit of open files".to_string())?;
+    let connections = config.limits.connections as u64;
+    if let Some(files) = files.filter(|&files| files <= connections) {
+        tracing::warn!(files, connections, "the limit of open files is below `limits.connections`");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.or_fail(|| "start a runtime".to_string())?.block_on(serve(config, path))
 }

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity,
     sched_setaffinity, set_capabilities, set_no_new_privs,
@@ -61,6 +61,14 @@ pub fn keep_only_raw() -> io::Result<()> {
     let (raw, none) = (CapabilitySet::NET_RAW, CapabilitySet::empty());
     set_no_new_privs(true)?;
     Ok(set_capabilities(None, CapabilitySets { effective: raw, permitted: raw, inheritable: none })?)
+}
+
+/// Lets this process open as many files as the system permits (RLIMIT_NOFILE). The usual limit, 1024, is for programs that use
+/// select(2). Returns how many these are; `None` if there is no limit.
+pub fn open_many_files() -> io::Result<Option<u64>> {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+    Ok(maximum)
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);

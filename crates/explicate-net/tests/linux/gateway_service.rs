@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -115,6 +115,22 @@ fn an_up_that_fails_leaves_what_a_running_gateway_has() {
     let up = sites.net.command("ga", &["gateway", "up", "--config", &config]).env("PATH", first).output().unwrap();
     assert!(!up.status.success() && String::from_utf8_lossy(&up.stderr).contains("`nft -f -`: refused"));
     assert_eq!(state(), before);
+}
+
+/// Each connection is an open file, and a shell's limit is 1024.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_gateway_may_open_as_many_files_as_the_system_permits() {
+    let sites = Sites::new();
+    let config = sites.configure("ga", "", "");
+    let run = sites.net.command("ga", &["gateway", "run", "--config", &config]);
+    let mut limited = Command::new("prlimit");
+    limited.arg("--nofile=256:8192").arg(run.get_program()).args(run.get_args());
+    let gateway = sites.net.start_command(limited.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let limits = fs::read_to_string(format!("/proc/{}/limits", gateway.id())).unwrap();
+    let files: Vec<&str> =
+        limits.lines().find(|l| l.starts_with("Max open files")).unwrap().split_whitespace().collect();
+    assert_eq!(files[3..5], ["8192", "8192"], "{limits}");
 }
 
 /// The limit of open files is reached for a while.
