@@ -40,10 +40,13 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
         Gateway::Down { config, stopped } => {
-            if let Err(error) = Config::load(&config.config) {
-                complain(format!("warning: {error}; restoring what the last `up` has recorded"));
-            }
-            let status = Config::status_of(&config.config);
+            let status = Config::load(&config.config).map_or_else(
+                |error| {
+                    complain(format!("warning: {error}; restoring what the last `up` has recorded"));
+                    Config::status_of(&config.config)
+                },
+                |config| config.status,
+            );
             if *stopped { kernel::stopped(&status) } else { kernel::down(&status) }
         }
     }

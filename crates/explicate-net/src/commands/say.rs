@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
-/// A pipe that takes any bytes takes so many at once (`PIPE_BUF`).
+/// Bytes that a pipe with room takes without blocking (`PIPE_BUF`).
 const BLOCK: usize = 4096;
 /// How long the end of a program waits for its last report to be read.
 const PATIENCE: Time = Time::secs(1);
@@ -63,7 +63,7 @@ impl<W: AsFd> Reporter<W> {
             self.go_on();
         }
     }
-    /// Writes more of the last report.
+    /// Writes the rest of the last report as far as the output takes it. Errors go to the log.
     pub(super) fn go_on(&mut self) {
         if let Err(error) = self.write_for(Time::ZERO) {
             tracing::warn!(%error, "cannot write a report");

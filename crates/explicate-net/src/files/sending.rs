@@ -84,6 +84,7 @@ pub struct Sending {
     /// The receiver as the user named it.
     pub peer: String,
     counters: Arc<Counters>,
+    /// By digest: files of the same content are sent one after the other.
     turns: Mutex<BTreeMap<[u8; SHA], Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -232,7 +233,7 @@ impl Sending {
         }
     }
 
-    /// What files of this content take in turn.
+    /// The lock of all files with this digest.
     fn turn(&self, digest: [u8; SHA]) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);

@@ -28,7 +28,7 @@ const SHARED: u32 = 3608;
 pub const TUN: &str = "explicate0";
 /// Values of sysctls before the change.
 pub const STATE: &str = "gateway.sysctl";
-/// The commands of nft for a gateway that has ended, by the configuration of the last [`up`].
+/// The commands of nft that [`stopped`] runs, as the last [`up`] wrote them.
 const STOPPED: &str = "gateway.stopped";
 /// Sysctls that a gateway needs.
 const SYSCTLS: [(&str, &str); 2] = [("net/ipv4/ip_forward", "1"), ("net/ipv6/conf/all/forwarding", "1")];
@@ -174,7 +174,7 @@ fn unshare() {
     let _ = ip(&format!("ip link del {TUN}"));
 }
 
-/// Writes the sysctls down, unless an earlier [`up`] has; whether it did.
+/// Writes the sysctls down, unless an earlier [`up`] has. Returns whether it did.
 fn record(state: &Path) -> Result<bool> {
     if state.exists() {
         return Ok(false);
@@ -194,7 +194,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let what = || format!("write {}", path.display());
     let part = path.with_extension("part");
     fs::create_dir_all(part.parent().unwrap_or(Path::new("/"))).or_fail(what)?;
-    // One that a crash has left, or a link that leads elsewhere.
+    // A crash may have left it; a symbolic link must not be followed.
     let _ = fs::remove_file(&part);
     let mut file = File::options().write(true).create_new(true).open(&part).or_fail(what)?;
     file.write_all(text.as_bytes()).and_then(|()| fs::rename(&part, path)).or_fail(what)

@@ -30,7 +30,7 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).or_fail(what)?;
     }
-    // One that an earlier run has left; other files stay, and `bind` fails.
+    // An earlier run leaves a socket. For any other file, `bind` fails.
     if fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket()) {
         let _ = fs::remove_file(path);
     }
@@ -161,7 +161,7 @@ pub fn metrics(gateway: &Gateway) -> Value {
 mod tests {
     use super::*;
 
-    /// The socket of an earlier run is replaced; a file that somebody named by mistake stays.
+    /// `listen` replaces a socket, and no other file.
     #[tokio::test]
     async fn only_a_socket_is_replaced() {
         let path = std::env::temp_dir().join(format!("explicate-status-{}", std::process::id()));

@@ -61,8 +61,8 @@ pub fn set_timer(timer: BorrowedFd<'_>, at: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until a descriptor takes output, or a write to it fails, at most this many nanoseconds. Returns whether
-/// it was one of these.
+/// Waits until a descriptor takes output, or a write to it fails, at most this many nanoseconds. Returns false
+/// if neither happened.
 pub fn takes_output(fd: BorrowedFd<'_>, nanoseconds: u64) -> io::Result<bool> {
     let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
     Ok(retry_on_intr(|| poll(&mut polled, Some(&timespec(nanoseconds))))? > 0)

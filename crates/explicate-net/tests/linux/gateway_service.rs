@@ -98,7 +98,7 @@ fn a_reload_keeps_connections_and_takes_the_new_rate_networks_and_peers() {
     eventually("it is disconnected", || status(&sites, "gb")["peers"][0]["connected"] == false);
 }
 
-/// A reload begins with `up`. Here nft refuses its rules.
+/// A reload begins with `up`. Here nft refuses its rules, and nothing else.
 #[test]
 #[ignore = "needs root: make linux"]
 fn an_up_that_fails_leaves_what_a_running_gateway_has() {
@@ -109,7 +109,8 @@ fn an_up_that_fails_leaves_what_a_running_gateway_has() {
     let before = state();
     let programs = sites.net.folder.join("programs");
     fs::create_dir(&programs).unwrap();
-    fs::write(programs.join("nft"), "#!/bin/sh\ncat > /dev/null; echo refused >&2; exit 1\n").unwrap();
+    let nft = "#!/bin/sh\ninput=$(cat)\ncase $input in *tproxy*) echo refused >&2; exit 1;; esac\nPATH=${PATH#*:}\necho \"$input\" | nft \"$@\"\n";
+    fs::write(programs.join("nft"), nft).unwrap();
     fs::set_permissions(programs.join("nft"), fs::Permissions::from_mode(0o755)).unwrap();
     let first = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display());
     let up = sites.net.command("ga", &["gateway", "up", "--config", &config]).env("PATH", first).output().unwrap();
