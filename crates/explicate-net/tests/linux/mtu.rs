@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{Net, Running, chain, file, run};
+use crate::common::{Net, Running, chain, eventually, file, run};
 use explicate_core::units::Time;
 use explicate_net::clock::Clock;
 
@@ -81,20 +81,26 @@ fn losses_alone_shorten_no_packet() {
     assert!(!said.contains("shorter packets"), "{said}");
 }
 
+/// Waits until an interface has sent at least so many bytes. A disk that is busy delays the file in the folder.
+fn sends(net: &Net, host: &str, device: &str, bytes: u64) {
+    let counter = format!("cat /sys/class/net/{device}/statistics/tx_bytes");
+    eventually("the interface sends", || net.exec(host, &counter).trim().parse::<u64>().unwrap() >= bytes);
+}
+
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_path_that_shrinks_under_way_is_followed_with_and_without_a_word() {
     let net = routed();
     run(&format!("ip netns exec {} tc qdisc add dev k1 root tbf rate 40mbit burst 20000 limit 200000", net.name("k")));
-    let said = arrives(&net, 12_000_000, &[], |folder| {
-        crate::common::arrives(folder, 1_000_000);
+    let said = arrives(&net, 12_000_000, &[], |_| {
+        sends(&net, "k", "k1", 1_000_000);
         mtu(&net, "k", "k1", 1350);
     });
     assert!(said.contains("1350 B"), "{said}");
     drop(net);
     let (net, _link) = bridged("rate = \"40Mbit/s\", delay = \"10ms\"");
-    let said = arrives(&net, 12_000_000, &[], |folder| {
-        crate::common::arrives(folder, 1_000_000);
+    let said = arrives(&net, 12_000_000, &[], |_| {
+        sends(&net, "m", "right", 1_000_000);
         mtu(&net, "m", "right", 1300);
     });
     assert!(said.contains("1280 B"), "{said}");
