@@ -259,7 +259,7 @@ impl Store {
     }
     /// The file of a part, locked: the one that is there and holds so much, or a new one.
     fn open_part(
-        &self,
+        &mut self,
         parts: &File,
         part: &str,
         there: Option<File>,
@@ -269,7 +269,14 @@ impl Store {
             Some(file) => file.set_len(held).map(|()| file),
             None => sys::create_at(parts, part),
         };
-        let file = file.map_err(|error| self.unusable(&error))?;
+        let file = file.map_err(|error| match error.kind() {
+            // Another receiver of this folder has just made the part, or removed the empty folder of the parts.
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => {
+                self.parts = None;
+                Refusal::Busy
+            }
+            _ => self.unusable(&error),
+        })?;
         // One that was there is locked already.
         if file.try_lock().is_err() { Err(Refusal::Busy) } else { Ok(file) }
     }
@@ -400,15 +407,23 @@ fn make_parts(folder: &File) -> io::Result<File> {
 
 /// The part of this name if there is one, and its length. What is no plain file of its own is removed.
 fn held(parts: &File, name: &str) -> io::Result<Option<(File, u64)>> {
+    let removed = || match sys::remove_at(parts, name, false) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(None),
+    };
     let file = match sys::open_file_at(parts, name) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if sys::is_link(&error) => return sys::remove_at(parts, name, false).map(|()| None),
+        Err(error) if sys::is_link(&error) => return removed(),
         Err(error) => return Err(error),
     };
     let meta = file.metadata()?;
+    // The disk's thread has removed it since: it belonged to a transfer that ended before its first byte.
+    if meta.nlink() == 0 {
+        return Ok(None);
+    }
     if !meta.is_file() || meta.nlink() != 1 || meta.uid() != sys::user() {
-        return sys::remove_at(parts, name, false).map(|()| None);
+        return removed();
     }
     Ok(Some((file, meta.len())))
 }

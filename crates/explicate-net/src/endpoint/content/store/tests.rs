@@ -336,3 +336,22 @@ fn a_transfer_needs_one_descriptor() {
     wait(&mut store, |store, _| store.claims.is_empty());
     assert!(settles(1), "{} at the end", open());
 }
+
+/// A sender that shortens its packets replaces its flow at once, while the disk's thread removes the empty part of the first; a
+/// second receiver of the folder removes the folder of the parts whenever it is empty.
+#[test]
+fn parts_that_disappear_meanwhile_are_made_anew() {
+    let scratch = Scratch::new("meanwhile");
+    let mut stores = [scratch.store(|_| {}), scratch.store(|_| {})];
+    let offer = offer("a", &content(1000));
+    let mut taken = 0;
+    for turn in 0..4000 {
+        let store = &mut stores[turn / 2 % 2];
+        match store.take(PEER, &offer) {
+            Ok(_) => taken += 1,
+            Err(why) => assert_eq!(why, Refusal::Busy, "in turn {turn}"),
+        }
+        stores.iter_mut().for_each(|store| drop(store.poll()));
+    }
+    assert!(taken > 100, "{taken}");
+}
