@@ -1,7 +1,10 @@
 //! Warns where phase effects are likely (Floyd and Jacobson 1992): packets of similar flows reach a full drop-tail
 //! queue in the same order in every round trip, so it always drops packets of the same flow.
+//!
+//! A random processing time prevents that, unless links before the queue are full too: then packets leave them at equal
+//! intervals. Where some of them fill the queue's link exactly, the others find no room.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_core::channel::ChannelInit;
 use explicate_core::qdisc::common::Limit;
@@ -16,13 +19,34 @@ use crate::parts::DEFAULT_QUEUE;
 use crate::reader::Context;
 use crate::routing::Routes;
 
+/// Links fill another exactly if their rates differ from it by less than this share: they then shift by one packet in 100,000.
+const EXACT: f64 = 1e-5;
+
 /// The traffic of a full queue.
 #[derive(Default)]
 struct Port<'a> {
     /// Whether any of it is random, or passes a random element.
     random: bool,
+    /// The same without processing times and starts, which full links before this one hide.
+    random_when_full: bool,
     /// Flows by their round-trip time without queues: their number, and their groups.
     flows: BTreeMap<Time, (u64, Vec<&'a str>)>,
+    /// The first links of flows.
+    first: BTreeSet<usize>,
+    /// Those that are the narrowest before this one, by their rate in bit/s.
+    narrow: BTreeMap<u64, BTreeSet<usize>>,
+}
+
+impl Port<'_> {
+    /// First links of which so many have exactly this rate together, while there are more.
+    fn in_step(&self, rate: u64) -> Option<(usize, &BTreeSet<usize>)> {
+        self.narrow.iter().find_map(|(narrow, links)| {
+            let ratio = rate as f64 / *narrow as f64;
+            let fill = ratio.round() as usize;
+            let exact = fill > 0 && (ratio / fill as f64 - 1.0).abs() < EXACT;
+            (exact && links.len() >= fill && self.first.len() > fill).then_some((fill, links))
+        })
+    }
 }
 
 /// Warns of drop-tail bottlenecks where flows have equal round-trip times and nothing on their path is random. `processing`
@@ -54,22 +78,30 @@ pub(crate) fn check(
                 None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
             };
             let way = || data.iter().chain(&acks).map(|l| *l as usize);
-            let random = random || way().any(|l| chance[l]);
+            let by_chance = way().any(|l| chance[l]);
+            let (random, random_when_full) = (random || by_chance, has_random_traffic(group) || by_chance);
             let rtt = way().map(|l| scenario.links[l].delay).fold(Time::ZERO, |sum, delay| sum + delay);
             let clouds_are_controlled = group.resolved.protocol.bears_plain_routers()
                 && data.iter().any(|l| controls(scenario.port(&scenario.links[*l as usize]), group));
-            for link in data.iter().map(|l| *l as usize).filter(|l| full[*l]) {
+            for (hop, link) in data.iter().map(|l| *l as usize).enumerate().filter(|(_, l)| full[*l]) {
                 if !to_drop_tail(&scenario.links[link], group) {
                     continue;
                 }
                 let port = ports.entry(link).or_default();
                 port.random |= random;
+                port.random_when_full |= random_when_full;
                 // With explicit rates, losses are rare.
                 if !controls(&scenario.links[link], group) && !clouds_are_controlled {
                     let (flows, groups) = port.flows.entry(rtt).or_default();
                     *flows += count;
                     if groups.last() != Some(&group.name.as_str()) {
                         groups.push(&group.name);
+                    }
+                    let rates = data[..hop].iter().map(|l| scenario.links[*l as usize].rate.0);
+                    let first = data[0] as usize;
+                    port.first.insert(first);
+                    if let Some(narrow) = rates.min().filter(|rate| *rate == scenario.links[first].rate.0) {
+                        port.narrow.entry(narrow).or_default().insert(first);
                     }
                 }
             }
@@ -86,6 +118,20 @@ pub(crate) fn check(
             "phase effects are likely on {link}: {flows} flows ({groups}) have the same round-trip time, the queue is drop-tail and \
              nothing on their path is random, so some may lose far more than others; set `processing = \"auto\"`, or give them \
              random starts or different delays"
+        ));
+    }
+    let in_step = ports.iter().filter(|(_, port)| !port.random_when_full).find_map(|(link, port)| {
+        let link = &scenario.links[*link];
+        port.in_step(link.rate.0).map(|(fill, links)| (link, fill, links))
+    });
+    if let Some((link, fill, links)) = in_step {
+        let names: Vec<&str> = links.iter().map(|l| scenario.links[*l].name.as_str()).collect();
+        let number = if fill == 1 { "one".to_string() } else { fill.to_string() };
+        ctx.warn(format!(
+            "flows may move in step on {}: the queue is drop-tail, and {number} of the senders' links ({}) fill it exactly. Full links hide \
+             random processing times, so other flows may find no room for a whole run; change the rates of these links by 0.1 %",
+            link.name,
+            some(&names),
         ));
     }
 }
@@ -124,12 +170,14 @@ fn draws(link: &Link, channel: &ChannelSpec) -> bool {
 }
 
 fn starts_or_sends_at_random(group: &FlowGroup) -> bool {
-    let start = matches!(group.start, Start::Uniform { .. } | Start::Poisson { .. });
-    let traffic = match group.traffic {
+    matches!(group.start, Start::Uniform { .. } | Start::Poisson { .. }) || has_random_traffic(group)
+}
+
+fn has_random_traffic(group: &FlowGroup) -> bool {
+    match group.traffic {
         Traffic::Bulk | Traffic::Sized(Size::Fixed(_)) => false,
         Traffic::Sized(Size::Exponential(_) | Size::Pareto { .. }) => true,
         Traffic::OnOff { random, .. } => random,
         Traffic::Sessions { pause: (from, to), random, .. } => random || from != to,
-    };
-    start || traffic
+    }
 }

@@ -60,6 +60,35 @@ fn round_trips_of_two_intervals() {
     }
 }
 
+/// Four senders, of whose links two or one fill the bottleneck exactly. At 5 Mbit/s two of four flows got 4.7 Mbit/s and two none with
+/// three of five seeds; at 4.999 and 5.001 Mbit/s each flow got its share.
+#[test]
+fn links_of_senders_that_fill_the_bottleneck_exactly() {
+    let four = |rate: &str| {
+        let pairs = format!("pairs = 4\naccess = {{ rate = \"{rate}\" }}");
+        SMALL.replace("xcp/reno", "reno").replace("pairs = 2", &pairs) + "count = 4\n"
+    };
+    let said = |text: &str| warnings(text).iter().any(|w| w.starts_with("flows may move in step on r1->r2: "));
+    let [warning] = &warnings(&four("5Mbit/s"))[..] else { panic!("{:?}", warnings(&four("5Mbit/s"))) };
+    assert!(warning.contains("2 of the senders' links (s0->r1, s1->r1 and 2 others) fill it exactly"), "{warning}");
+    assert!(warnings(&four("10Mbit/s"))[0].contains("one of the senders' links"));
+    // A random start does not matter to a full link.
+    assert!(said(&(four("5Mbit/s") + "start = { uniform = \"1s\" }")));
+    let not = [
+        four("5.01Mbit/s"),
+        four("7Mbit/s"),
+        // All four find room.
+        four("2.5Mbit/s"),
+        four("5Mbit/s").replace("20ms\"", "20ms\", queue = \"red\""),
+        four("5Mbit/s").replace("\"reno\"", "\"xcp\""),
+        four("5Mbit/s") + "[[flows]]\nname = \"web\"\nprotocol = \"reno\"\nsize = { mean = \"10kB\" }",
+        four("5Mbit/s") + "[[link]]\nname = \"s0->r1\"\nchannel = [{ kind = \"random_loss\", rate = \"1%\" }]",
+    ];
+    for text in &not {
+        assert!(!said(text), "{text}\n{:?}", warnings(text));
+    }
+}
+
 /// The rates of ten equal flows over drop-tail depend on the order of their packets if nothing is random.
 #[test]
 fn phase_effects() {
