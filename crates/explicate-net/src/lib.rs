@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 #![expect(clippy::missing_errors_doc, reason = "all functions that talk to the system fail as it does")]
 
+pub mod address;
 pub mod agent;
 pub mod awake;
 pub mod cli;

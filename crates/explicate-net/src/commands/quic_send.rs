@@ -1,6 +1,6 @@
 //! `explicated send` by QUIC.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use super::say::{complain, say};
 use super::send::PACKET;
 use super::series::Series;
 use super::words;
+use crate::address::resolve;
 use crate::cli::{Guard, Send};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -35,17 +36,6 @@ use crate::sys;
 const SILENT: &str = "is `explicated recv` running there, and not by UDP (its options --key, --open, --transport)?";
 /// Between two attempts to go on.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// The address of `host`, `host:port`, or an IPv6 address, with or without brackets.
-fn resolve(text: &str) -> Result<SocketAddr> {
-    let failed = |why: &dyn std::fmt::Display| Error::Failed(format!("cannot find `{text}`: {why}"));
-    if let Ok(address) = text.trim_matches(['[', ']']).parse::<Ipv6Addr>() {
-        return Ok((address, UDP_PORT).into());
-    }
-    let found = if text.contains(':') { text.to_socket_addrs() } else { (text, UDP_PORT).to_socket_addrs() };
-    let first = found.map_err(|why| failed(&why))?.next();
-    first.filter(|address| address.port() != 0).ok_or_else(|| failed(&"it has no address"))
-}
 
 pub(super) fn run(args: &Send) -> Result<()> {
     if args.key.is_some() || args.packet.is_some() {
@@ -89,7 +79,7 @@ fn controller_config(args: &Send) -> Result<ControllerConfig> {
 }
 
 async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
-    let address = resolve(&args.peer)?;
+    let address = resolve(&args.peer, UDP_PORT).or_fail(|| format!("find `{}`", args.peer))?;
     let state = State::open(args.state.as_deref())?;
     let identity = state.identity()?;
     let invitation = args.pair.as_deref().map(Invitation::parse).transpose()?;

@@ -22,7 +22,7 @@ use crate::endpoint::message::{Refusal, Verdict};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::shim::canonical;
 use crate::gateway::silence;
-use crate::gateway::transport::Transport;
+use crate::gateway::transport::{Transport, validated};
 use crate::gateway::tunnel::Tunnel;
 
 /// Bytes that are written at a time.
@@ -166,11 +166,7 @@ impl Receiving {
     /// Accepts connections until the endpoint closes.
     pub async fn accept(self: Arc<Receiving>, endpoint: Endpoint) {
         while let Some(incoming) = endpoint.accept().await {
-            if !incoming.remote_address_validated() {
-                // A host that cannot receive at its address gets no memory here (RFC 9000 section 8.1.2).
-                let _ = incoming.retry();
-                continue;
-            }
+            let Some(incoming) = validated(incoming) else { continue };
             let open = &self.counters.connections;
             if open.fetch_add(1, Ordering::Relaxed) >= self.most {
                 open.fetch_sub(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! `gateway.toml`.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use explicate_core::guard::AIR_LOSS;
@@ -14,6 +14,7 @@ use super::controller::ControllerConfig;
 use super::identity::PublicKey;
 use super::network::{Network, longest};
 use super::source::{LineRate, Source};
+use crate::address::{resolve, split};
 use crate::error::{Error, Result};
 
 /// The file, see docs/gateway.md.
@@ -246,13 +247,6 @@ pub struct Peer {
 /// The longest path of a socket, bytes (unix(7)).
 const LONGEST_PATH: usize = 107;
 
-/// Whether an address is a host and a port.
-fn has_port(address: &str) -> bool {
-    address
-        .rsplit_once(':')
-        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
-}
-
 impl Peer {
     /// Its public key, which [`Config::load`] has checked.
     pub fn public_key(&self) -> Option<PublicKey> {
@@ -260,7 +254,7 @@ impl Peer {
     }
     /// Its address now.
     pub fn resolve(&self) -> Option<SocketAddr> {
-        self.address.as_ref()?.to_socket_addrs().ok()?.next()
+        resolve(self.address.as_ref()?, UDP_PORT).ok()
     }
     /// What is wrong with it at this site, behind these peers.
     fn check(&self, site: &Site, before: &[Peer]) -> std::result::Result<(), String> {
@@ -279,7 +273,7 @@ impl Peer {
         if before.iter().any(|other| other.key.trim() == self.key.trim()) {
             return Err("another peer has the same key".to_string());
         }
-        if self.address.as_ref().is_some_and(|address| !has_port(address)) {
+        if self.address.as_ref().is_some_and(|address| !matches!(split(address), Some((_, Some(_))))) {
             return Err(format!("`address` needs a host and a port, as in \"192.0.2.1:{UDP_PORT}\""));
         }
         for network in &self.networks {

@@ -18,7 +18,7 @@ use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
 use super::shim::canonical;
 use super::silence;
-use super::transport::Transport;
+use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
 use crate::error::{Error, Result};
 
@@ -255,11 +255,7 @@ impl Gateway {
     pub async fn answer_calls(self: Arc<Gateway>) {
         while let Some(incoming) = self.endpoint.accept().await {
             let gateway = self.clone();
-            if !incoming.remote_address_validated() {
-                // A host that cannot receive at its address gets no memory here (RFC 9000 section 8.1.2).
-                let _ = incoming.retry();
-                continue;
-            }
+            let Some(incoming) = validated(incoming) else { continue };
             tokio::spawn(async move {
                 let from = incoming.remote_address();
                 if let Err(reason) = gateway.clone().answer(incoming).await {

@@ -126,3 +126,20 @@ impl Transport {
         self.tunnels.remove(peer, tunnel);
     }
 }
+
+/// Returns a connection attempt whose host has shown that it receives at its address. Others are answered by a Retry and get no memory
+/// here (RFC 9000 section 8.1.2).
+///
+/// A link-local address needs no proof: only hosts of the same link have one, and quinn's tokens leave out its interface, so that no
+/// proof of it is ever accepted.
+pub fn validated(incoming: Incoming) -> Option<Incoming> {
+    if incoming.remote_address_validated() || is_link_local(incoming.remote_address()) {
+        return Some(incoming);
+    }
+    let _ = incoming.retry();
+    None
+}
+
+fn is_link_local(address: SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(address) if address.ip().is_unicast_link_local())
+}

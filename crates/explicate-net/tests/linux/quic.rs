@@ -51,16 +51,22 @@ fn a_file_arrives_by_ipv6() {
     let net = Net::new(&["a", "b"]);
     net.cable(("a", "eth0", "10.9.0.1/24"), ("b", "eth0", "10.9.0.2/24"));
     for (name, address) in [("a", "fd00::1/64"), ("b", "fd00::2/64")] {
+        net.exec(name, "sysctl -qw net.ipv6.conf.eth0.accept_dad=0");
         net.exec(name, "sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0");
         run(&format!("ip -n {} addr add {address} dev eth0 nodad", net.name(name)));
     }
-    let (path, content) = file(&net, 5_000_000);
-    let folder = net.folder.join("received");
-    let [receiver, sender] = paired(&net, "fd00::2");
-    let _recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--state", &receiver]);
-    let sent = net.program("a", &["send", "fd00::2", &path, "--state", &sender]);
-    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
-    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    // Link-local addresses name the interface, too.
+    let local = net.exec("b", "ip -6 -brief address show dev eth0 scope link");
+    let local = local.split_whitespace().find_map(|word| word.strip_suffix("/64")).unwrap().to_string() + "%eth0";
+    for (address, bytes) in [("fd00::2", 5_000_000), (&local, 1_000_000)] {
+        let (path, content) = file(&net, bytes);
+        let folder = net.folder.join(address);
+        let [receiver, sender] = paired(&net, address);
+        let _recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--state", &receiver]);
+        let sent = net.program("a", &["send", address, &path, "--state", &sender]);
+        assert!(sent.status.success(), "{address}: {}", String::from_utf8_lossy(&sent.stderr));
+        assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    }
 }
 
 #[test]
