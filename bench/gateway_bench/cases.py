@@ -14,7 +14,8 @@ LOSSY = Line("20Mbit/s", "2Mbit/s", "300ms", "1%")
 HUB = Line("50Mbit/s", "10Mbit/s", "50ms", share=0.96)
 FADES = ((30.0, 20e6), (45.0, 5e6), (60.0, 20e6))
 LTE = ("Verizon-LTE-short.down", "Verizon-LTE-short.up")
-SPLIT = (*KERNEL, "haproxy bbr")
+# kcptun needs windows of one bandwidth-delay product, which a recorded capacity does not have.
+SPLIT = (*KERNEL, "haproxy bbr", "haproxy cubic")
 SHARED = {
     "Jain's index": at_least(0.97, "0.97"),
     "use of the line": at_least(0.95, "95 %"),
@@ -56,7 +57,6 @@ CASES = [
         HUB,
         many,
         SHARED,
-        ways=SPLIT,
         connections=200,
     ),
     Case(
@@ -75,7 +75,6 @@ CASES = [
             "losses by overflow": at_most(0, "0"),
             "round trips to 95 % of the wide line": at_most(3, "3"),
         },
-        ways=SPLIT,
         steps=FADES,
     ),
     Case(
