@@ -3,8 +3,8 @@
     python3 validation/peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
 
 Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `small` (XCP over buffers that its start
-overflows), `lossy` (SACK and NewReno over a wire that loses packets), `radios` (802.11 chains). The first takes a
-quarter of an hour. `lossy.tcl` and `radios.tcl` are the scripts for ns-2.
+overflows), `opposite` (flows in opposite directions), `lossy` (SACK and NewReno over a wire that loses packets),
+`radios` (802.11 chains). The first takes a quarter of an hour. `lossy.tcl` and `radios.tcl` are the scripts for ns-2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,19 @@ import aqm
 import compared
 import report
 import seeds
-from simulators import PROCESSING, Case, Explicate, Ns2, PeerError, dropped, explicate_scenario, jain, run
+from simulators import (
+    PROCESSING,
+    XCP_PARAMS,
+    XCP_ROUTER,
+    Case,
+    Explicate,
+    Ns2,
+    PeerError,
+    dropped,
+    explicate_scenario,
+    jain,
+    run,
+)
 
 HERE = Path(__file__).parent
 PACKET_TIME_S = 1000 * 8 / 45e6
@@ -38,11 +50,16 @@ class Dumbbell:
     case: Case
     options: tuple[str, ...] = ()
 
+    @property
+    def fills(self) -> bool:
+        """Whether the utilisation counts instead of the shares."""
+        return self.case.flows == 1 or self.case.opposite
+
     def ns2(self, command: str, seed: int) -> Figures:
-        """Jain's index or, for one flow, the utilisation; mean queue; drops."""
+        """Jain's index or, for one flow or opposite directions, the utilisation; mean queue; drops."""
         case = replace(self.case, seed=seed)
         found = run([*Ns2(command).arguments(case), *self.options])[0]
-        first = jain(found["goodput_bps"]) if case.flows > 1 else found["utilisation"]
+        first = found["utilisation"] if self.fills else jain(found["goodput_bps"])
         return first, found["queue_mean_packets"], found["drops_measured"]
 
     def ours(self, explicate: Explicate, seed: int) -> Figures:
@@ -50,7 +67,7 @@ class Dumbbell:
         case = replace(self.case, seed=seed)
         found = explicate.run_text(explicate_scenario(case))
         link = Explicate.link(found)
-        first = jain([flow["goodput_bps"] for flow in found["flows"]]) if case.flows > 1 else link["utilisation"]
+        first = link["utilisation"] if self.fills else jain([flow["goodput_bps"] for flow in found["flows"]])
         return first, link["queue_mean_packets"], dropped(link)
 
 
@@ -182,6 +199,19 @@ def small() -> dict[str, tuple[Setting, int]]:
     return made
 
 
+def opposite() -> dict[str, tuple[Setting, int]]:
+    """Flows in opposite directions, which compress each other's acknowledgements."""
+    made: dict[str, tuple[Setting, int]] = {}
+    for system, name in (("xcp", "XCP"), ("newreno", "NewReno")):
+        for flows in (2, 10, 40):
+            case = Case(system, 16, 124, flows, starts="random", duration_s=60.0, opposite=True, processing_s=0.0005)
+            made[f"{name}, {flows // 2} a direction"] = Dumbbell(case), 6
+            if system == "xcp":
+                both = replace(case, ours="xcp/reno", params=XCP_PARAMS, router=XCP_ROUTER)
+                made[f"{name}, {flows // 2} a direction, ns-2's two rules in both"] = Dumbbell(both), 6
+    return made
+
+
 PIPE = 'pipe = "acknowledgements"'
 DROPS = "follow_duplicates = false"
 KARN = 'backoff_until = "fresh_segment"'
@@ -227,6 +257,7 @@ PARTS: Mapping[str, Part] = {
     "unequal": Part(DUMBBELL_HEADS, (3, 0, 0), unequal()),
     "red": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 2, 1), red()),
     "small": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 2, 0), small()),
+    "opposite": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 1, 0), opposite()),
     "lossy": Part(FLOW_HEADS, (2, 0, 0), lossy()),
     "radios": Part(FLOW_HEADS, (2, 0, 0), radios()),
 }

@@ -22,6 +22,7 @@ set options {
     -starts    even   "even | random, uniform over the spread, by the seed"
     -tick      0.001  "s, granularity of the senders' clock (ns-2's default is 0.01)"
     -reset     0      "1: the first new ACK ends a timer's back-off, by time stamps; 0: a timed packet never resent"
+    -opposite  0      "1: every second flow goes from right to left"
     -overhead  0      "s, longest processing time of a packet at its sender, at random"
     -scheduler Splay  "Splay | Heap | Calendar | List"
     -sample    1      "0: watch nothing while running, for timing"
@@ -167,8 +168,9 @@ proc start_of {flow} {
 for {set i 0} {$i < $flows} {incr i} {
     set sender($i) [new $sender_type]
     set sink($i) [new $sink_type]
-    $ns attach-agent $s($i) $sender($i)
-    $ns attach-agent $d($i) $sink($i)
+    set left [expr {$opt(-opposite) && $i % 2}]
+    $ns attach-agent [expr {$left ? $d($i) : $s($i)}] $sender($i)
+    $ns attach-agent [expr {$left ? $s($i) : $d($i)}] $sink($i)
     $ns connect $sender($i) $sink($i)
     $sender($i) set fid_ $i
     set source [new Application/FTP]

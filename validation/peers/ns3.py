@@ -16,6 +16,8 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications")
 PACKAGES = ("libns3-dev", "g++")
 SYSTEMS = ("sack", "newreno")
 """The common protocols: ns-3 has no explicit one."""
+UNKNOWN = ("-starts", "-queue", "-seed", "-overhead", "-opposite")
+"""Options of ns-2's script alone."""
 
 
 class Ns3:
@@ -25,12 +27,13 @@ class Ns3:
         self.program, self.core = program, core
 
     def arguments(self, case: Case) -> list[str]:
-        if case.system not in SYSTEMS or case.queue.ns2 != "droptail" or case.starts != "even" or case.processing_s:
+        random = case.starts != "even" or case.processing_s
+        if case.system not in SYSTEMS or case.queue.ns2 != "droptail" or random or case.opposite:
             raise PeerError(f"ns-3 has no {case.name}")
         # The twin has the same options, but neither a seed nor other queues: nothing is random in it.
         words = Ns2().arguments(case)[2:]
         pairs = zip(words[::2], words[1::2], strict=True)
-        kept = [word for pair in pairs if pair[0] not in ("-starts", "-queue", "-seed", "-overhead") for word in pair]
+        kept = [word for pair in pairs if pair[0] not in UNKNOWN for word in pair]
         return [self.program or str(compiled()), *kept]
 
     def measure(self, case: Case) -> Outcome:

@@ -72,6 +72,7 @@ class Case:
     ours: str | None = None  # Explicate's name of the system, if another
     params: str = ""  # more of Explicate's parameters of the flows, as in a scenario
     router: str = '"auto"'  # Explicate's controllers, as in a scenario
+    opposite: bool = False  # every second flow goes from right to left
 
     @property
     def protocol(self) -> str:
@@ -239,6 +240,7 @@ class Ns2:
             "spread": START_SPREAD_S,
             "overhead": case.processing_s,
             "queue": case.queue.ns2,
+            "opposite": int(case.opposite),
             "seed": case.seed,
         }
         pairs = [text for key, value in options.items() for text in (f"-{key}", str(value))]
@@ -331,7 +333,10 @@ def explicate_scenario(case: Case) -> str:
     )
     queue = f'{case.queue.ours}, limit = "{case.buffer_packets}pkt"'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
-    start = {"even": "spread", "random": "uniform"}[case.starts]
+    right = (case.flows + 1) // 2 if case.opposite else case.flows
+    groups = group(case, "all", right, "long")
+    if case.opposite:
+        groups += group(case, "back", case.flows - right, "reverse")
     return f"""
 name = "{case.bench_name}"
 duration = "{case.duration_s:g}s"
@@ -342,10 +347,17 @@ kind = "dumbbell"
 pairs = {case.flows}
 access = {{ {access} }}
 bottleneck = {{ {bottleneck}, router = {case.router}, queue = {{ {queue} }} }}
-[[flows]]
-name = "all"
-count = {case.flows}
+{groups}"""
+
+
+def group(case: Case, name: str, count: int, path: str) -> str:
+    """The flows of one direction."""
+    start = {"even": "spread", "random": "uniform"}[case.starts]
+    return f"""[[flows]]
+name = "{name}"
+count = {count}
 protocol = "{case.protocol}"
+path = "{path}"
 packet = "{PACKET_BYTES}B"
 params = {{ initial_window = {INITIAL_WINDOW}{", " if case.params else ""}{case.params} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}

@@ -111,6 +111,14 @@ def test_a_short_buffer_is_asked_of_both() -> None:
 NS2_ROUTER = {"kind": "xcp", "idle_rtt": "initial"}
 
 
+def test_every_second_flow_goes_the_other_way() -> None:
+    case = Case("xcp", 16, 124, 5, opposite=True)
+    groups = tomllib.loads(explicate_scenario(case))["flows"]
+    assert [(group["path"], group["count"]) for group in groups] == [("long", 3), ("reverse", 2)]
+    words = Ns2("ns").arguments(case)
+    assert words[words.index("-opposite") + 1] == "1"
+
+
 def test_short_buffers_are_met_by_the_xcp_of_ns2() -> None:
     """Its sender drops the feedback of duplicates, its router forgets the mean RTT; nothing of the kind for TCP."""
     scenario = tomllib.loads(explicate_scenario(compared.small("xcp", 30, 100, 1, 50)))
