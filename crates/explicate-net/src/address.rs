@@ -15,8 +15,13 @@ pub fn split(text: &str) -> Option<(&str, Option<u16>)> {
         None if text.matches(':').count() > 1 => (text, None),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
-    let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(())).transpose().ok()?;
-    (!host.is_empty()).then_some((host, port))
+    if host.is_empty() {
+        return None;
+    }
+    match port {
+        Some(port) => Some((host, Some(port.parse().ok().filter(|port| *port > 0)?))),
+        None => Some((host, None)),
+    }
 }
 
 /// The first address of a peer, with this port unless the text names one. Queries the resolver, so it may take seconds.

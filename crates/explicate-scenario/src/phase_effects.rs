@@ -27,18 +27,19 @@ const EXACT: f64 = 1e-5;
 struct Port<'a> {
     /// Whether any of it is random, or passes a random element.
     random: bool,
-    /// The same without processing times and starts, which full links before this one hide.
+    /// Whether any of it is random apart from processing times and starts, which full links before this one hide.
     random_when_full: bool,
     /// Flows by their round-trip time without queues: their number, and their groups.
     flows: BTreeMap<Time, (u64, Vec<&'a str>)>,
-    /// The first links of flows.
+    /// First links of the flows.
     first: BTreeSet<usize>,
-    /// Those that are the narrowest before this one, by their rate in bit/s.
+    /// First links that are the narrowest of their flow before this port, by their rate in bit/s.
     narrow: BTreeMap<u64, BTreeSet<usize>>,
 }
 
 impl Port<'_> {
-    /// First links of which so many have exactly this rate together, while there are more.
+    /// A number of links, and all first links of one rate, if that number of them together has exactly `rate`, the port's rate in
+    /// bit/s, and the flows have more first links than that.
     fn in_step(&self, rate: u64) -> Option<(usize, &BTreeSet<usize>)> {
         self.narrow.iter().find_map(|(narrow, links)| {
             let ratio = rate as f64 / *narrow as f64;

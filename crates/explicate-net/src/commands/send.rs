@@ -22,6 +22,7 @@ use super::report::{Done, Intervals, end};
 use super::say::{complain, say};
 use super::series::Series;
 use super::words;
+use crate::address::split;
 use crate::agent::AgentHost;
 use crate::cli::Send;
 use crate::clock::Clock;
@@ -50,13 +51,14 @@ const STALLS: Time = Time::millis(250);
 
 /// The address of `host` or `host:port`, where the host is a name or an IPv4 address.
 pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
-    let (host, port) = text.split_once(':').map_or((text, Some(UDP_PORT)), |(host, port)| (host, port.parse().ok()));
-    let Some(port) = port.filter(|port| *port != 0 && !host.is_empty()) else {
+    let Some((host, port)) = split(text).filter(|(host, _)| !host.contains(':')) else {
         return Err(Error::Input(format!(
             "the receiver is a name or an IPv4 address, like gw.example.org or 10.0.0.2:{UDP_PORT}, not `{text}`"
         )));
     };
-    let found = (host, port).to_socket_addrs().map_err(|why| Error::Failed(format!("cannot find `{host}`: {why}")))?;
+    let found = (host, port.unwrap_or(UDP_PORT))
+        .to_socket_addrs()
+        .map_err(|why| Error::Failed(format!("cannot find `{host}`: {why}")))?;
     let v4 = found.into_iter().find_map(|address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None });
     v4.ok_or_else(|| Error::Failed(format!("`{host}` has no IPv4 address")))
 }

@@ -274,7 +274,9 @@ impl Peer {
             return Err("another peer has the same key".to_string());
         }
         if self.address.as_ref().is_some_and(|address| !matches!(split(address), Some((_, Some(_))))) {
-            return Err(format!("`address` needs a host and a port, as in \"192.0.2.1:{UDP_PORT}\""));
+            return Err(format!(
+                "`address` needs a host and a port, as in \"192.0.2.1:{UDP_PORT}\" or \"[fd00::1]:{UDP_PORT}\""
+            ));
         }
         for network in &self.networks {
             if let Some(own) = site.networks.iter().find(|own| network.is_within(own)) {

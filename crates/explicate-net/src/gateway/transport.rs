@@ -130,8 +130,8 @@ impl Transport {
 /// Returns a connection attempt whose host has shown that it receives at its address. Others are answered by a Retry and get no memory
 /// here (RFC 9000 section 8.1.2).
 ///
-/// A link-local address needs no proof: only hosts of the same link have one, and quinn's tokens leave out its interface, so that no
-/// proof of it is ever accepted.
+/// A link-local address needs no proof: only a host of the same link can send from one, and it could receive there as well. Quinn's
+/// tokens leave out the interface of such an address, so it would accept no proof.
 pub fn validated(incoming: Incoming) -> Option<Incoming> {
     if incoming.remote_address_validated() || is_link_local(incoming.remote_address()) {
         return Some(incoming);
