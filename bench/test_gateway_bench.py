@@ -17,14 +17,14 @@ def test_a_table_has_medians_ranges_verdicts_and_what_failed() -> None:
         "bbr": [{"seconds": 4.0, "share of the line": 0.3}],
         "kcptun": ["BenchError: in vain: the server listens"],
     }
-    seconds, share = table.rows(page, runs)
+    seconds, share = table.rows(page, runs, 3)
     assert seconds == (
-        "| page | seconds | ≤ half of bbr's: yes | 2 (1 to 3, 3 runs) | 4 |  |  |  |"
+        "| page | seconds | ≤ half of bbr's: yes | 2 (1 to 3) | 4 (1 run) |  |  |  |"
         " 1 failed: BenchError: in vain: the server listens |"
     )
     assert share.startswith("| page | share of the line | ≥ 70 %: **no** | 60.0%")
     del runs["bbr"]
-    assert "≤ half of bbr's: not run" in table.rows(page, runs)[0]
+    assert "≤ half of bbr's: not run" in table.rows(page, runs, 3)[0]
 
 
 def test_every_figure_that_is_wanted_can_be_judged() -> None:

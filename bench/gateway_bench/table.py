@@ -21,15 +21,19 @@ def number(value: float, name: str) -> str:
     return f"{value:.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def cell(runs: list[dict[str, float] | str], name: str) -> str:
-    """Median and range of a figure."""
+def cell(runs: list[dict[str, float] | str], name: str, most: int) -> str:
+    """Median and range of a figure; how many runs, if they are fewer than `most`."""
     values = sorted(figures[name] for figures in runs if isinstance(figures, dict) and name in figures)
     failed = [figures for figures in runs if isinstance(figures, str)]
     text = ""
     if values:
         text = number(statistics.median(values), name)
-        if len(values) > 1:
-            text += f" ({number(values[0], name)} to {number(values[-1], name)}, {len(values)} runs)"
+        least, greatest = number(values[0], name), number(values[-1], name)
+        notes = [f"{least} to {greatest}"] if least != greatest else []
+        if len(values) < most:
+            notes.append("1 run" if len(values) == 1 else f"{len(values)} runs")
+        if notes:
+            text += f" ({', '.join(notes)})"
     if failed:
         text += f" {len(failed)} failed: {failed[0]}"
     return text.strip()
@@ -45,14 +49,14 @@ def medians(ways: dict[str, list[dict[str, float] | str]], name: str) -> dict[st
     return found
 
 
-def rows(case: Case, ways: dict[str, list[dict[str, float] | str]]) -> list[str]:
-    """A row for each figure of a case."""
+def rows(case: Case, ways: dict[str, list[dict[str, float] | str]], most: int) -> list[str]:
+    """A row for each figure of a case; `most` runs were made of a way."""
     names = list(dict.fromkeys(name for runs in ways.values() for of in runs if isinstance(of, dict) for name in of))
     lines = []
     for name in names or ["none"]:
         wanted, of = case.wanted.get(name), medians(ways, name)
         verdict = wanted.verdict(of) if wanted else ""
-        cells = [cell(ways.get(way, []), name) for way in ALL]
+        cells = [cell(ways.get(way, []), name, most) for way in ALL]
         lines.append(f"| {case.name} | {name} | {verdict} | {' | '.join(cells)} |")
     return lines
 
@@ -60,9 +64,10 @@ def rows(case: Case, ways: dict[str, list[dict[str, float] | str]]) -> list[str]
 def table(cases: list[Case], results: Results) -> str:
     """Of all cases that have results."""
     lines = [f"| case | figure | wanted | {' | '.join(ALL)} |", "| --- | --- | --- |" + " ---: |" * len(ALL)]
+    most = max((len(runs) for ways in results.values() for runs in ways.values()), default=0)
     for case in cases:
         if case.name in results:
-            lines += rows(case, results[case.name])
+            lines += rows(case, results[case.name], most)
     return "\n".join(lines)
 
 
