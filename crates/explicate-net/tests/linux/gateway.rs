@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
+use crate::common::gateways::{Sites, bridge, connect, content, kernel, read_all, reset, serve, status};
 use crate::common::{Net, eventually, scraped, value};
 
 /// Threads that need no socket of a foreign address keep no privilege at all.
@@ -98,22 +98,6 @@ fn connections_arrive_whole_and_end_as_they_were_ended() {
     assert!(String::from_utf8_lossy(&why.stdout).starts_with("nothing here"), "{why:?}");
 }
 
-/// What is changed on a gateway: nftables, rules, routes, sysctls.
-fn kernel(net: &Net) -> String {
-    let commands = [
-        "nft list ruleset",
-        "ip -4 rule",
-        "ip -6 rule",
-        "ip -4 route show table all",
-        "ip -6 route show table all",
-        "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
-    ];
-    let all = commands.map(|command| net.exec("ga", command)).join("---\n");
-    // Link-local addresses appear some seconds after their interfaces.
-    let stays = |line: &&str| line.contains("explicate") || !line.contains("fe80::");
-    all.lines().filter(stays).collect::<Vec<_>>().join("\n")
-}
-
 #[test]
 #[ignore = "needs root: make linux"]
 fn down_restores_the_kernel_even_after_kill_and_twice() {
@@ -122,16 +106,16 @@ fn down_restores_the_kernel_even_after_kill_and_twice() {
     bridge(net);
     net.exec("ga", "sysctl -qw net.ipv4.ip_forward=0");
     net.exec("ga", "nft add table inet mine");
-    let before = kernel(net);
+    let before = kernel(net, "ga");
     let config = sites.configure("ga", "", "[wan]\nrate = \"9Mbit/s\"\ninterface = \"wan0\"");
     let gateway = sites.gateway("ga", &config);
-    let during = kernel(net);
+    let during = kernel(net, "ga");
     assert!(during.contains("explicate_gateway") && during.contains("default dev explicate0"), "{during}");
     gateway.stop("KILL");
     for _ in 0..2 {
         let down = net.program("ga", &["gateway", "down", "--config", &config]);
         assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
-        assert_eq!(kernel(net), before);
+        assert_eq!(kernel(net, "ga"), before);
     }
 }
 

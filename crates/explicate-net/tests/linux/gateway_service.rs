@@ -13,7 +13,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::common::eventually;
 use crate::common::exchanges::{End, Exchange, answer, exchange};
-use crate::common::gateways::{Sites, bridge, connect, read_all, serve, status};
+use crate::common::gateways::{Sites, bridge, connect, kernel, read_all, serve, status};
 
 const SERVER: &str = "10.2.0.2:7001";
 
@@ -105,8 +105,7 @@ fn an_up_that_fails_leaves_what_a_running_gateway_has() {
     let sites = Sites::new();
     let config = sites.configure("ga", "", "");
     let _gateway = sites.gateway("ga", &config);
-    let state = || ["nft list ruleset", "ip rule", "ip route show table all"].map(|show| sites.net.exec("ga", show));
-    let before = state();
+    let before = kernel(&sites.net, "ga");
     let programs = sites.net.folder.join("programs");
     fs::create_dir(&programs).unwrap();
     let nft = "#!/bin/sh\ninput=$(cat)\ncase $input in *tproxy*) echo refused >&2; exit 1;; esac\nPATH=${PATH#*:}\necho \"$input\" | nft \"$@\"\n";
@@ -115,7 +114,7 @@ fn an_up_that_fails_leaves_what_a_running_gateway_has() {
     let first = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display());
     let up = sites.net.command("ga", &["gateway", "up", "--config", &config]).env("PATH", first).output().unwrap();
     assert!(!up.status.success() && String::from_utf8_lossy(&up.stderr).contains("`nft -f -`: refused"));
-    assert_eq!(state(), before);
+    assert_eq!(kernel(&sites.net, "ga"), before);
 }
 
 /// Each connection is an open file, and a shell's limit is 1024.

@@ -173,3 +173,19 @@ pub(crate) fn status(sites: &Sites, name: &str) -> Value {
     let output = sites.net.program(name, &["gateway", "status", "--json", "--config", config.to_str().unwrap()]);
     last_json(&String::from_utf8_lossy(&output.stdout))
 }
+
+/// What a gateway changes in the kernel: nftables, rules, routes, sysctls.
+pub(crate) fn kernel(net: &Net, host: &str) -> String {
+    let commands = [
+        "nft list ruleset",
+        "ip -4 rule",
+        "ip -6 rule",
+        "ip -4 route show table all",
+        "ip -6 route show table all",
+        "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
+    ];
+    let all = commands.map(|command| net.exec(host, command)).join("---\n");
+    // Link-local addresses appear some seconds after their interfaces.
+    let stays = |line: &&str| line.contains("explicate") || !line.contains("fe80::");
+    all.lines().filter(stays).collect::<Vec<_>>().join("\n")
+}
