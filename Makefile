@@ -9,8 +9,8 @@ EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
 NOT_RUN := target/not-run
 TWO := --jobs=2 --output-sync=target
-PORTABLE := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
-COVERED := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim
+PORTABLE := -p explicate-core -p explicate-laws -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
+COVERED := -p explicate-core -p explicate-laws -p explicate-scenario -p explicate-build -p explicate-sim
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12

@@ -133,6 +133,8 @@ ALLOWED = {
     "crates/explicate-net/src/gateway/controller.rs": r"//|\bcubic\b",
     "crates/explicate-net/src/gateway/port.rs": r'protocol\("xcp"\)',
     "crates/explicate-net/src/gateway/shim.rs": r"^//!",
+    # What flows fall back to where the other end refuses explicit feedback.
+    "crates/explicate-laws/src/flows.rs": r'fallback = registry::protocol\("reno"\)',
     # The fast engine and its forms of ports, beside the reference ones.
     "crates/explicate-core/src/port/mod.rs": r"^use fast::",
     "crates/explicate-sim/src/simulation.rs": r"EngineKind::Fast => ",

@@ -1,8 +1,9 @@
 """A protocol in a separate crate, and one in Python: both run, and compute the same.
 
-Builds `examples/own-protocol`, which is no member of the workspace. Its program runs its scenario; its module is an
-engine with the same protocol, which Python uses here. The scenario runs there with the protocol in Rust and with the
-same protocol in Python (`docs/examples/aimd.py`): the tables must be equal to the last bit.
+Builds `examples/own-protocol`, which is no member of the workspace. Its program runs its scenario; its test applies the
+laws of `explicate-laws`; its module is an engine with the same protocol, which Python uses here. The scenario runs
+there with the protocol in Rust and with the same protocol in Python (`docs/examples/aimd.py`): the tables must be equal
+to the last bit.
 
 `CARGO_TARGET_DIR` decides where it is built; by default in `target`, whose libraries it shares.
 """
@@ -55,6 +56,11 @@ def main() -> None:
     if len(goodput) != 2 or not 4e6 < sum(goodput) < 5e6:
         sys.exit(f"its program reports a goodput of {goodput} bit/s on a line of 5 Mbit/s")
     print(f"ok  its program runs its scenario: {sum(goodput) / 1e6:.2f} of 5 Mbit/s")
+
+    told = call(["cargo", "test", *cargo, "--test", "laws"])
+    if "1 passed" not in told:
+        sys.exit(f"its test of the laws did not run:\n{told}")
+    print("ok  it keeps the laws")
 
     call(
         ["cargo", "build", *cargo, "--lib", "--features", "python"],

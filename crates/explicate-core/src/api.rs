@@ -6,7 +6,7 @@
 //! discipline ([`crate::qdisc`]) and a channel ([`crate::channel`]).
 //!
 //! `WRITES`, `HAS_TIMER`, `ECHOES` and `ORDER_INDEPENDENT` are promises that save work. Their defaults are always safe, and
-//! the laws in `tests/laws/promises.rs` fail for a protocol that breaks one.
+//! the laws in `explicate-laws` fail for a protocol that breaks one.
 
 use alloc::boxed::Box;
 

@@ -7,19 +7,26 @@ use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
 /// A line of 10 Mbit/s with a queue, as a port keeps it.
-pub(super) struct Queue {
-    pub(super) waiting: VecDeque<Packet>,
-    pub(super) serving: Option<Packet>,
-    pub(super) free_since: Time,
+pub struct Queue {
+    /// Packets that wait, the next one first.
+    pub waiting: VecDeque<Packet>,
+    /// The packet that the line carries.
+    pub serving: Option<Packet>,
+    /// When the line became idle.
+    pub free_since: Time,
 }
 
-pub(super) const CAPACITY: f64 = 1.25e6;
+/// Capacity of the line, bytes/s.
+pub const CAPACITY: f64 = 1.25e6;
 
 impl Queue {
-    pub(super) fn new() -> Queue {
+    /// An empty queue.
+    #[expect(clippy::new_without_default, reason = "a queue has a line and a time")]
+    pub fn new() -> Queue {
         Queue { waiting: VecDeque::new(), serving: None, free_since: Time::ZERO }
     }
-    pub(super) fn view(&self) -> PortView {
+    /// What a router or a discipline sees of it.
+    pub fn view(&self) -> PortView {
         PortView {
             capacity: CAPACITY,
             backlog_bytes: self.waiting.iter().map(|p| p.ip_len as u64).sum(),
@@ -27,7 +34,8 @@ impl Queue {
             busy: self.serving.is_some(),
         }
     }
-    pub(super) fn join(&mut self, packet: Packet) {
+    /// A packet joins.
+    pub fn join(&mut self, packet: Packet) {
         if self.serving.is_none() {
             self.serving = Some(packet);
         } else {
@@ -35,7 +43,7 @@ impl Queue {
         }
     }
     /// The packet whose last bit leaves, and the view at that instant: the packets that wait, including the next one.
-    pub(super) fn leave(&mut self, now: Time) -> Option<(Packet, PortView)> {
+    pub fn leave(&mut self, now: Time) -> Option<(Packet, PortView)> {
         let packet = self.serving.take()?;
         let view = PortView { busy: true, ..self.view() };
         self.serving = self.waiting.pop_front();

@@ -8,12 +8,12 @@ use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::recovery::{AnyRecoveryKind, COMMON};
-use explicate_core::registry::{self, PROTOCOLS, RECOVERIES};
+use explicate_core::registry::{self, RECOVERIES};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, Transport, flag};
 
-use crate::{Dice, Hash, repeats};
+use crate::random::{Dice, Hash, repeats};
 
 #[derive(Default)]
 struct Packets(Vec<Packet>);
@@ -151,10 +151,6 @@ impl World {
     }
 }
 
-fn pairs() -> impl Iterator<Item = (&'static AnyProtocol, &'static AnyRecoveryKind)> {
-    PROTOCOLS.iter().flat_map(|p| RECOVERIES.iter().map(move |r| (*p, *r)))
-}
-
 const BYTES: u64 = 700_123;
 
 /// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or all that are not lost if the
@@ -184,12 +180,12 @@ fn transfer(
     w
 }
 
-#[test]
-fn every_pair_delivers_everything() {
-    for (p, r) in pairs() {
+/// With every recovery and with losses, everything arrives in order, with a bounded number of retransmissions.
+pub fn every_recovery_delivers_everything(p: &'static AnyProtocol) {
+    for r in RECOVERIES {
         for loss in [(0.0, 0.0), (0.01, 0.0), (0.05, 0.05), (0.2, 0.2)] {
             for seed in 0..4 {
-                let w = transfer(p, r, &Values::default(), seed, loss);
+                let w = transfer(p, *r, &Values::default(), seed, loss);
                 let s = w.flow.stats();
                 let segments = BYTES / 1448;
                 let most = if loss.0 == 0.0 { segments } else { 3 * segments };
@@ -200,38 +196,10 @@ fn every_pair_delivers_everything() {
                     r.name(),
                     s.retransmissions,
                 );
-                assert_eq!(w.hash, transfer(p, r, &Values::default(), seed, loss).hash, "{}/{}", p.name(), r.name());
+                assert_eq!(w.hash, transfer(p, *r, &Values::default(), seed, loss).hash, "{}/{}", p.name(), r.name());
             }
         }
     }
-}
-
-/// After a timeout slow start ends at half of the window or below (RFC 5681 equation 4): segments that fast recovery sent
-/// beyond the window do not count, during an episode or just after it.
-#[test]
-fn a_timeout_halves_the_window_and_not_what_inflated_it() {
-    let mut checked = 0;
-    for (law, r) in ["reno", "hybla", "vegas", "xtcp"].iter().flat_map(|law| RECOVERIES.iter().map(move |r| (law, r))) {
-        let p = registry::protocol(law).unwrap();
-        for seed in 0..8 {
-            let mut w = World::new(p, *r, &Values::default(), seed, (0.04, 0.0));
-            w.flow.write(BYTES, true);
-            w.send();
-            while w.flow.poll_event() != Some(Event::Drained) {
-                let window = w.flow.cwnd();
-                let (timeouts, repeated) = (w.flow.stats().timeouts, w.flow.timeouts_in_a_row() > 0);
-                assert!(w.step());
-                let mut ssthresh = f64::NAN;
-                w.flow.probe(&mut |name, value| ssthresh = if name == "ssthresh" { value } else { ssthresh });
-                if w.flow.stats().timeouts > timeouts && !repeated && w.flow.acked() > 0 {
-                    let what = format!("{law}/{} at {}", r.name(), w.now);
-                    assert!(ssthresh <= (window / 2.0).max(2.0), "{what}: ssthresh {ssthresh} of a window of {window}");
-                    checked += (window > 4.0) as u32;
-                }
-            }
-        }
-    }
-    assert!(checked > 200, "{checked} timeouts of windows above four segments");
 }
 
 /// Values with one of the parameters that every flow has.
@@ -241,12 +209,12 @@ fn with(name: &str, value: f64) -> Values {
     values
 }
 
-#[test]
-fn delayed_acknowledgements_deliver_everything() {
+/// So it does where every second packet is acknowledged.
+pub fn delayed_acknowledgements_deliver_everything(p: &'static AnyProtocol) {
     let values = with("ack_every", 2.0);
-    for (p, r) in pairs() {
+    for r in RECOVERIES {
         for loss in [(0.0, 0.0), (0.05, 0.05)] {
-            let w = transfer(p, r, &values, 1, loss);
+            let w = transfer(p, *r, &values, 1, loss);
             let (packets, acks) = (w.receiver.stats().received, w.acks_sent);
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
             // Segments out of order are acknowledged at once, so few acknowledgements require that no segment was lost. They
@@ -257,21 +225,21 @@ fn delayed_acknowledgements_deliver_everything() {
     }
 }
 
-#[test]
-fn a_refusal_falls_back() {
+/// Where the other end refuses explicit feedback, packets have no congestion header.
+pub fn a_refusal_falls_back(p: &'static AnyProtocol) {
     let values = with("refuse_explicit", 1.0);
-    for (p, r) in pairs() {
-        let mut w = transfer(p, r, &values, 1, (0.01, 0.01));
+    for r in RECOVERIES {
+        let mut w = transfer(p, *r, &values, 1, (0.01, 0.01));
         let headers = w.packets.0.iter().skip(1).filter(|p| p.transport.flags() & flag::SYN == 0);
         assert!(headers.clone().count() > 0 && headers.clone().all(|p| !p.congestion.is_present()));
         w.now += Time::secs(1);
     }
 }
 
-#[test]
-fn flows_survive_any_packet() {
-    for (p, r) in pairs() {
-        repeats(&format!("{}/{}", p.name(), r.name()), 2, |dice| any_packet(p, r, dice));
+/// Arbitrary packets do not bring a flow out of its bounds, and the same ones have the same effect.
+pub fn flows_survive_any_packet(p: &'static AnyProtocol) {
+    for r in RECOVERIES {
+        repeats(&format!("{}/{}", p.name(), r.name()), 2, |dice| any_packet(p, *r, dice));
     }
 }
 
@@ -322,4 +290,42 @@ fn any_packet(p: &'static AnyProtocol, r: &'static AnyRecoveryKind, dice: &mut D
         w.hash.put_f64(cwnd);
     }
     w.hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a timeout slow start ends at half of the window or below (RFC 5681 equation 4): segments that fast recovery sent
+    /// beyond the window do not count, during an episode or just after it.
+    #[test]
+    fn a_timeout_halves_the_window_and_not_what_inflated_it() {
+        let mut checked = 0;
+        for (law, r) in
+            ["reno", "hybla", "vegas", "xtcp"].iter().flat_map(|law| RECOVERIES.iter().map(move |r| (law, r)))
+        {
+            let p = registry::protocol(law).unwrap();
+            for seed in 0..8 {
+                let mut w = World::new(p, *r, &Values::default(), seed, (0.04, 0.0));
+                w.flow.write(BYTES, true);
+                w.send();
+                while w.flow.poll_event() != Some(Event::Drained) {
+                    let window = w.flow.cwnd();
+                    let (timeouts, repeated) = (w.flow.stats().timeouts, w.flow.timeouts_in_a_row() > 0);
+                    assert!(w.step());
+                    let mut ssthresh = f64::NAN;
+                    w.flow.probe(&mut |name, value| ssthresh = if name == "ssthresh" { value } else { ssthresh });
+                    if w.flow.stats().timeouts > timeouts && !repeated && w.flow.acked() > 0 {
+                        let what = format!("{law}/{} at {}", r.name(), w.now);
+                        assert!(
+                            ssthresh <= (window / 2.0).max(2.0),
+                            "{what}: ssthresh {ssthresh} of a window of {window}"
+                        );
+                        checked += (window > 4.0) as u32;
+                    }
+                }
+            }
+        }
+        assert!(checked > 200, "{checked} timeouts of windows above four segments");
+    }
 }

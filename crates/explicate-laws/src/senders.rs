@@ -2,20 +2,16 @@
 
 use explicate_core::api::{AnyProtocol, AnySender, LossKind, PortView, RouterInit, SenderInit};
 use explicate_core::params::Values;
-use explicate_core::registry::PROTOCOLS;
 use explicate_core::rng::Rng;
 use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet, Transport, flag};
 
-use super::{OPERATIONS, SEEDS, data};
-use crate::{Dice, Hash, repeats};
+use crate::random::{Dice, Hash, OPERATIONS, SEEDS, repeats};
 
-#[test]
-fn senders_keep_a_window() {
-    for p in PROTOCOLS {
-        repeats(p.name(), SEEDS, |dice| sender(*p, dice));
-    }
+/// A sender's window is finite and at least one segment, and its timers move on.
+pub fn senders_keep_a_window(p: &'static AnyProtocol) {
+    repeats(p.name(), SEEDS, |dice| sender(p, dice));
 }
 
 fn sender(p: &AnyProtocol, dice: &mut Dice) -> Hash {
@@ -45,7 +41,7 @@ fn sender(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                 s.on_loss(&loss);
             }
             1..=9 => {
-                let mut packet = data(dice);
+                let mut packet = dice.packet();
                 let mut sent = testing::sent(now, dice.number(2000));
                 sent.backlogged = dice.flip(0.8);
                 s.on_send(&mut packet, &sent);
@@ -57,7 +53,7 @@ fn sender(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                     bytes.for_each(|b| hash.put(*b as u64));
                 };
                 put(&packet);
-                let mut back = data(dice);
+                let mut back = dice.packet();
                 if let Some(receiver) = &mut receiver {
                     receiver.on_ack(now, &mut back);
                 }
@@ -65,7 +61,7 @@ fn sender(p: &AnyProtocol, dice: &mut Dice) -> Hash {
             }
             _ => {
                 let header = dice.congestion();
-                let transport = data(dice).transport;
+                let transport = dice.packet().transport;
                 let mut ack = testing::ack(now, &header);
                 ack.transport = &transport;
                 ack.duplicate = dice.flip(0.2);
@@ -117,35 +113,36 @@ fn returned(p: &AnyProtocol, mut data: Packet) -> Congestion {
     ack.congestion
 }
 
-#[test]
-fn feedback_on_duplicates_moves_the_window() {
-    for p in PROTOCOLS.iter().filter(|p| p.explicit()) {
-        let moved = |speaks: bool| {
-            let values = Values::default();
-            let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
-            let mut s = p.sender(&init);
-            s.on_start(Time::secs(1), Time::millis(100));
-            let mut header = Congestion::new(Format::MINIMAL);
-            let mut transport = Transport::EMPTY;
-            let mut data = Packet { ip_len: 1500, congestion: header, ..Packet::EMPTY };
-            s.on_send(&mut data, &testing::sent(Time::secs(1), 10));
-            let own = data.congestion.0[2] & 0xf > 3;
-            if speaks && own {
-                header = returned(*p, data);
-            } else if speaks {
-                header.set_reverse_feedback(100_000);
-                transport.set_code(1);
-                transport.set_flags(flag::CONGESTED);
-            }
-            for i in 0..20 {
-                let mut ack = testing::ack(Time::secs(1) + Time::millis(10 * i), &header);
-                ack.transport = &transport;
-                ack.duplicate = true;
-                ack.in_flight = 10;
-                s.on_ack(&ack);
-            }
-            s.allowance()
-        };
-        assert_ne!(moved(true), moved(false), "{}: duplicates carry feedback too", p.name());
+/// An explicit sender follows the feedback of duplicate acknowledgements, too.
+pub fn feedback_on_duplicates_moves_the_window(p: &'static AnyProtocol) {
+    if !p.explicit() {
+        return;
     }
+    let moved = |speaks: bool| {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
+        let mut s = p.sender(&init);
+        s.on_start(Time::secs(1), Time::millis(100));
+        let mut header = Congestion::new(Format::MINIMAL);
+        let mut transport = Transport::EMPTY;
+        let mut data = Packet { ip_len: 1500, congestion: header, ..Packet::EMPTY };
+        s.on_send(&mut data, &testing::sent(Time::secs(1), 10));
+        let own = data.congestion.0[2] & 0xf > 3;
+        if speaks && own {
+            header = returned(p, data);
+        } else if speaks {
+            header.set_reverse_feedback(100_000);
+            transport.set_code(1);
+            transport.set_flags(flag::CONGESTED);
+        }
+        for i in 0..20 {
+            let mut ack = testing::ack(Time::secs(1) + Time::millis(10 * i), &header);
+            ack.transport = &transport;
+            ack.duplicate = true;
+            ack.in_flight = 10;
+            s.on_ack(&ack);
+        }
+        s.allowance()
+    };
+    assert_ne!(moved(true), moved(false), "{}: duplicates carry feedback too", p.name());
 }

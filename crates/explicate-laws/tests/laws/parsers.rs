@@ -1,8 +1,7 @@
 //! Bytes from the wire: parsers return for any input, and emit the bytes that they accept.
 
 use explicate_core::wire::{CONGESTION_LEN, Congestion, Extension, TRANSPORT_LEN, Transport, WireError};
-
-use crate::Dice;
+use explicate_laws::random::Dice;
 
 fn bytes(dice: &mut Dice) -> Vec<u8> {
     let mut b: Vec<u8> = (0..dice.below(64)).map(|_| dice.below(256) as u8).collect();

@@ -3,9 +3,7 @@
 use explicate_core::recovery::{AnyRecovery, AnyRecoveryKind, COMMON, Next};
 use explicate_core::registry::RECOVERIES;
 use explicate_core::units::Time;
-
-use super::{OPERATIONS, SEEDS};
-use crate::{Dice, Hash, repeats};
+use explicate_laws::random::{Dice, Hash, OPERATIONS, SEEDS, repeats};
 
 #[test]
 fn recoveries_survive_any_answer() {

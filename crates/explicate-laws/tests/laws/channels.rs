@@ -7,9 +7,7 @@ use explicate_core::params::Values;
 use explicate_core::registry::CHANNELS;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, flag};
-
-use super::{OPERATIONS, SEEDS, data};
-use crate::{Dice, Hash, repeats};
+use explicate_laws::random::{Dice, Hash, OPERATIONS, SEEDS, repeats};
 
 #[test]
 fn channels_repeat_and_keep_time() {
@@ -32,7 +30,7 @@ fn channels_repeat_and_keep_time() {
             let (mut now, mut free, mut served) = (Time::ZERO, Time::ZERO, 0.0);
             for i in 0..OPERATIONS {
                 now += dice.span(0.001);
-                let mut packet = data(dice);
+                let mut packet = dice.packet();
                 packet.ip_len = [40, 576, 1000, 1500][dice.below(4) as usize]; // each is worked out once
                 let bytes = packet.ip_len as u32;
                 let mut pass = |stage: &mut Option<Box<dyn Channel>>, at, bytes| {

@@ -6,10 +6,8 @@ use explicate_core::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, 
 use explicate_core::registry::QDISCS;
 use explicate_core::units::Time;
 use explicate_core::wire::Ecn;
-
-use super::queue::{CAPACITY, Queue};
-use super::{OPERATIONS, SEEDS, data};
-use crate::{Dice, Hash, repeats};
+use explicate_laws::queue::{CAPACITY, Queue};
+use explicate_laws::random::{Dice, Hash, OPERATIONS, SEEDS, repeats};
 
 #[test]
 fn queue_disciplines_decide_alike() {
@@ -37,7 +35,7 @@ fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) ->
         now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
         let load = if handle / 1000 % 2 == 0 { 0.55 } else { 0.4 };
         if dice.flip(load) {
-            let packet = data(dice);
+            let packet = dice.packet();
             let capable = packet.ecn() != Ecn::NotCapable;
             let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
             waiting.insert(handle, (queued, 2 * packet.transport.flow() + packet.is_ack() as u32));
@@ -77,7 +75,7 @@ fn qdisc(name: &str, mut q: Box<dyn Qdisc>, dice: &mut Dice) -> Hash {
         // The load varies.
         let load = if i / 1000 % 2 == 0 { 0.55 } else { 0.4 };
         if dice.flip(load) {
-            let packet = data(dice);
+            let packet = dice.packet();
             let idle = queue.serving.is_none().then_some(queue.free_since);
             let verdict = q.on_arrival(now, &packet, &queue.view(), idle);
             match verdict {

@@ -1,26 +1,22 @@
 //! Routers: none raises a request, or writes where it may not.
 
-use explicate_core::api::{AnyRouter, RouterInit};
+use explicate_core::api::{AnyProtocol, AnyRouter, RouterInit};
 use explicate_core::qdisc::DropCause;
-use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::queue::{CAPACITY, Queue};
-use super::{OPERATIONS, SEEDS, data};
-use crate::{Dice, Hash, repeats};
+use crate::queue::{CAPACITY, Queue};
+use crate::random::{Dice, Hash, OPERATIONS, SEEDS, repeats};
 
-#[test]
-fn routers_never_raise_a_request() {
-    for p in PROTOCOLS {
-        repeats(p.name(), SEEDS, |dice| {
-            let values = dice.values(&[p.router_params()]);
-            let rng = dice.0.clone();
-            let delay = Time::millis(dice.below(50));
-            let built = p.router(&RouterInit { values: &values, capacity: CAPACITY, delay, rng });
-            built.map_or(Hash::new(), |r| router(p.name(), r, dice))
-        });
-    }
+/// A router never raises a request, writes only where it may, and its timers move on.
+pub fn routers_never_raise_a_request(p: &'static AnyProtocol) {
+    repeats(p.name(), SEEDS, |dice| {
+        let values = dice.values(&[p.router_params()]);
+        let rng = dice.0.clone();
+        let delay = Time::millis(dice.below(50));
+        let built = p.router(&RouterInit { values: &values, capacity: CAPACITY, delay, rng });
+        built.map_or(Hash::new(), |r| router(p.name(), r, dice))
+    });
 }
 
 fn router(name: &str, mut r: Box<AnyRouter>, dice: &mut Dice) -> Hash {
@@ -54,7 +50,7 @@ fn router(name: &str, mut r: Box<AnyRouter>, dice: &mut Dice) -> Hash {
                 assert!(r.next_timer() > at, "{name}: a timer does not move on");
             }
         }
-        let mut packet = data(dice);
+        let mut packet = dice.packet();
         let before = packet;
         match dice.below(5) {
             0 | 1 => {

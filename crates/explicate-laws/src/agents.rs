@@ -1,29 +1,14 @@
-//! Agents and estimators, with arbitrary messages.
+//! Agents of routers, with arbitrary messages.
 
 use std::collections::VecDeque;
 
-use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle};
+use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control};
 use explicate_core::api::{AnyProtocol, PortView};
-use explicate_core::estimate::{AnyEstimatorKind, Choice, ESTIMATORS, EstimatorInit, Probing, oracle};
 use explicate_core::params::Values;
-use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
 use explicate_core::wire::{Extension, Packet, flag};
 
-use crate::{Dice, Hash, repeats};
-
-/// A path that is made up.
-struct Rumour<'a>(&'a mut Dice);
-
-impl PathOracle for Rumour<'_> {
-    fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
-        for _ in 0..self.0.below(4) {
-            tell(self.0.number(3), self.0.below(1 << 40) as f64, self.0.below(1 << 40) as f64);
-        }
-    }
-}
-
-// ------------------------------------------------------------------------------------------------- agents
+use crate::random::{Dice, Hash, Rumour, repeats};
 
 const NODES: u32 = 3;
 
@@ -66,7 +51,7 @@ impl World {
     }
 }
 
-/// Data with the fields of XCP-i, true, forged or wild.
+/// Data with the extension's fields, true, forged or wild.
 fn data(dice: &mut Dice) -> Packet {
     let mut packet = Packet { ip_len: 40 + dice.number(1461) as u16, congestion: dice.congestion(), ..Packet::EMPTY };
     packet.transport.set_flow(dice.number(5));
@@ -159,81 +144,12 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
     w.hash
 }
 
-#[test]
-fn agents_survive_any_message() {
-    let mut with = 0;
-    for p in PROTOCOLS {
-        let init = AgentInit { values: &Values::default(), own: Address(0), rng: Dice::new(1, "agent").0 };
-        if p.agent(&init).is_some() {
-            with += 1;
-            repeats(p.name(), 40, |dice| agents(*p, dice));
-        }
+/// The agents of routers survive any message; whether the protocol has any.
+pub fn agents_survive_any_message(p: &'static AnyProtocol) -> bool {
+    let init = AgentInit { values: &Values::default(), own: Address(0), rng: Dice::new(1, "agent").0 };
+    let has = p.agent(&init).is_some();
+    if has {
+        repeats(p.name(), 40, |dice| agents(p, dice));
     }
-    assert!(with > 0);
-}
-
-// --------------------------------------------------------------------------------------------- estimators
-
-fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
-    let name = kind.name();
-    let values = dice.values(&[Probing::PARAMS, oracle::Params::PARAMS, Choice::PARAMS]);
-    let period = dice.span(0.2) + Time::millis(10);
-    let (own, peer) = (Address(1), Address(2));
-    let mut e = kind.build(EstimatorInit { values: &values, own, peer, period, rng: dice.0.clone(), now: Time::ZERO });
-    let mut hash = Hash::new();
-    let mut now = Time::ZERO;
-    // Echoes in flight: arrival time and contents.
-    let mut echoes: VecDeque<(Time, u16, Time, Time)> = VecDeque::new();
-    let (mut sent, mut told) = (0u64, 0);
-    let (mut free, service) = (Time::ZERO, Time(1 + dice.below(100_000)));
-    for _ in 0..20_000 {
-        let due = echoes.front().map_or(Time::NEVER, |(at, ..)| *at).min(e.poll_timeout().max(now));
-        now = due.min(now + Time::secs(1)) + Time(dice.below(1000));
-        while echoes.front().is_some_and(|(at, ..)| *at <= now) {
-            let Some((_, index, sent, came)) = echoes.pop_front() else { break };
-            e.handle_echo(now, index, sent, came);
-            if dice.flip(0.01) {
-                e.handle_echo(now, index, sent, came); // a copy
-            }
-        }
-        match dice.below(1000) {
-            0 => e.handle_echo(now, dice.number(1 << 16) as u16, Time(dice.0.next_u64()), Time(dice.0.next_u64())),
-            1 => e.set_period(now, Time(dice.below(2_000_000_000))),
-            _ => {}
-        }
-        e.consult(now, &mut Rumour(dice));
-        while let Some(left) = e.poll_estimate(now) {
-            told += 1;
-            assert!(left.is_finite() && left.abs() < 1e18, "{name}: {left} bytes/s are left");
-            hash.put_f64(left);
-        }
-        let mut burst = 0;
-        while let Some(probe) = e.poll_probe(now) {
-            burst += 1;
-            assert!(burst <= 2000, "{name}: probes without end at {now}");
-            sent += probe.ip_len as u64;
-            hash.put((probe.index as u64) << 16 | probe.ip_len as u64);
-            free = free.max(now) + service;
-            if !dice.flip(0.02) {
-                echoes.push_back((free + Time::millis(40), probe.index, now, free + Time::millis(20)));
-            }
-        }
-        assert!(e.poll_timeout() > now, "{name}: a driver would spin at {now}");
-    }
-    // What it loads the path with is bounded: `probe_rate`, and a stream or some pairs in advance.
-    let probing = Probing::of(&values);
-    let (bytes, probes) = (probing.probe_bytes.unwrap_or(1500.0), probing.probes.unwrap_or(40.0));
-    let most = probing.probe_rate / 8.0 * now.as_secs_f64() + 2.0 * bytes * probes;
-    // Times between Spruce's pairs are random.
-    let most = most + 6.0 * (2.0 * bytes * most).sqrt();
-    assert!(sent as f64 <= most, "{name}: {sent} bytes in {now}, {most} are allowed; {values:?}");
-    hash.put(told);
-    hash
-}
-
-#[test]
-fn estimators_stay_within_their_means() {
-    for kind in ESTIMATORS {
-        repeats(kind.name(), 40, |dice| estimator(*kind, dice));
-    }
+    has
 }
