@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +47,13 @@ FEW_POINTS = 24
 FORMATS = ("pdf", "svg", "png")
 PRINT = ("#0067a5", "#c44e00", "#007a5a", "#b0478a", "#8a6a00", "#2f8fc4", "#5b3fa0", "#6b6b6b")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1.5, 1, 1.5)))
+OTHER_SCRIPTS = (
+    "Noto Serif CJK SC", "Noto Sans CJK SC", "Source Han Serif SC", "WenQuanYi Micro Hei", "Songti SC", "SimSun",
+    "Noto Serif CJK JP", "Hiragino Mincho ProN", "Yu Mincho", "Noto Serif CJK KR", "AppleMyungjo", "Batang",
+    "Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS",
+)  # fmt: skip
+"""Fonts for names in scripts that matplotlib's own fonts lack; those that are installed are used."""
 STYLE = {
-    "font.family": "serif",
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -65,6 +73,32 @@ STYLE = {
     "svg.hashsalt": "explicate",
     "savefig.dpi": 300,
 }
+
+
+def _style() -> dict[str, Any]:
+    from matplotlib import font_manager  # noqa: PLC0415 (an optional package)
+
+    installed = set(font_manager.get_font_names())
+    return STYLE | {"font.family": ["serif", *(font for font in OTHER_SCRIPTS if font in installed)]}
+
+
+@contextmanager
+def _missing_letters() -> Iterator[None]:
+    """Warn once of all letters that no font has; matplotlib has a warning for each."""
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        yield
+    found = [re.match(r"Glyph (\d+) ", str(one.message)) for one in raised]
+    for one, glyph in zip(raised, found, strict=True):
+        if glyph is None:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    letters = dict.fromkeys(chr(int(glyph[1])) for glyph in found if glyph)
+    if letters:
+        warnings.warn(
+            f"no installed font has {' '.join(letters)}: the figure shows boxes instead; install one that has "
+            "them, such as fonts-noto-cjk (Debian), or write an SVG, whose viewer chooses the font",
+            stacklevel=5,
+        )
 
 
 def _matplotlib() -> Any:
@@ -87,7 +121,7 @@ class Plot:
     def matplotlib(self, *, width: float | None = None) -> Any:
         """Return a new `matplotlib.figure.Figure`; `width` in inches, by default one column or the whole text."""
         mpl = _matplotlib()
-        with mpl.rc_context(STYLE):
+        with mpl.rc_context(_style()):
             return _drawn(mpl, self.figure, width)
 
     def save(self, path: str | Path, *, width: float | None = None) -> Path:
@@ -109,7 +143,7 @@ class Plot:
         mpl = _matplotlib()
         data = io.BytesIO()
         dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
-        with mpl.rc_context(STYLE):
+        with mpl.rc_context(_style()), _missing_letters():
             _drawn(mpl, self.figure, width).savefig(data, format=kind, metadata=dates[kind])
         return data.getvalue()
 

@@ -2,6 +2,7 @@
 
 import builtins
 import pickle
+import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +13,7 @@ import polars as pl
 import pytest
 
 import explicate
-from explicate import figures
+from explicate import figures, plotting
 from explicate.charts import Axes, Bar
 from explicate.cli import main
 from explicate.figures import Panel
@@ -169,6 +170,22 @@ def test_names_are_drawn_as_they_are_written(results: explicate.Results, tmp_pat
     drawn = Plot(replace(figure, panels=(panel, bars), names=named)).save(tmp_path / "f.svg")
     words = [node.text for node in ET.parse(drawn).iter(f"{SVG}text")]
     assert [words.count(name) for name in named] == [3, 4, 1]
+
+
+def test_names_in_other_scripts_use_the_fonts_that_are_installed(
+    results: explicate.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Letters that no font has are named once, and not by matplotlib, letter by letter."""
+    named = replace(results.plot("tradeoff").figure, names=("\u663e\u5f0f", "b"))
+    monkeypatch.setattr(plotting, "OTHER_SCRIPTS", ("No such font",))
+    with pytest.warns(UserWarning, match="no installed font") as raised:
+        Plot(named).save(tmp_path / "f.png")
+    assert [str(one.message).partition(":")[0] for one in raised] == ["no installed font has \u663e \u5f0f"]
+    # A font of matplotlib's own that has a box with a letter's number for each letter.
+    monkeypatch.setattr(plotting, "OTHER_SCRIPTS", ("No such font", "Last Resort High-Efficiency"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Plot(named).save(tmp_path / "g.png")
 
 
 def test_long_names_stay_in_their_places(results: explicate.Results) -> None:

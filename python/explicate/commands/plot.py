@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 
 from explicate import console
 from explicate.commands import options
@@ -48,6 +49,11 @@ def execute(args: argparse.Namespace) -> None:
     made = plot(results, args.kind)
     if not args.out:
         raise BadInputError(f"name the file to write: explicate plot {args.directory} {args.kind} -o {args.kind}.pdf")
-    console.show(f"written: {made.save(args.out, width=args.width)}")
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", UserWarning)
+        path = made.save(args.out, width=args.width)
+    console.show(f"written: {path}")
+    for one in raised:
+        console.warning(str(one.message))
     if made.figure.note:
         console.warning(made.figure.note)
