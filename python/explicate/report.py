@@ -127,10 +127,10 @@ def _missing(names: Sequence[str]) -> str:
         return ""
     listed = ", ".join(f'"{name}"' for name in names)
     lines = escape(f'[sampling]\nevery = "100ms"\nof = [{listed}]', quote=False)
-    what = "figure is" if len(names) == 1 else "figures are"
+    what = "figure needs a variable that was" if len(names) == 1 else "figures need variables that were"
     return (
-        f'<section class="notice" id="missing"><h2>No samples</h2><p>{len(names)} {what} missing, for nothing was '
-        f"sampled. Put this into the scenario (or add to its list) and run it again:</p><pre>{lines}</pre></section>"
+        f'<section class="notice" id="missing"><h2>Missing samples</h2><p>{len(names)} {what} not sampled. Put this '
+        f"into the scenario (or add it to the list there) and run it again:</p><pre>{lines}</pre></section>"
     )
 
 
