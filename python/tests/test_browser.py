@@ -141,6 +141,8 @@ def test_the_toggle_wins_over_the_system_and_is_remembered(single: explicate.Res
     page.get_by_role("button", name="Light").click()
     light = _colour(page, "body")
     assert light != dark
+    assert _pixels(page, "delay", 0) > 30, "lines have the new colours"
+    assert _pixels(page, "goodput", 0) > 30, "so do bars"
     page.reload()
     assert _colour(page, "body") == light
     page.get_by_role("button", name="Dark").press("Enter")
@@ -209,6 +211,10 @@ def test_a_dragged_span_fills_the_charts(single: explicate.Results, open_report:
     assert _values(page, "#delay")["time (s)"] == pytest.approx(15, abs=0.6)
     reset = page.locator("#queue .reset")
     assert reset.is_visible(), "charts over time are zoomed together"
+    page.evaluate("document.getElementById('theme').click()")
+    page.mouse.move(x + box["width"] / 2, y)
+    page.mouse.move(x + box["width"] - 1, y)
+    assert _values(page, "#delay")["time (s)"] == pytest.approx(15, abs=0.6), "another theme keeps the span"
     reset.click()
     assert not reset.is_visible()
     page.mouse.move(x + box["width"] - 1, y)

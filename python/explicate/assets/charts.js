@@ -192,5 +192,7 @@ const charts = (() => {
     });
     return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   };
-  return { all, picture, redraw: () => { for (const { plot } of all.values()) plot.redraw(false, true); }, toggle };
+  // Bars keep the colour that their paths were made with; before the first drawing there are no paths.
+  const redraw = () => { for (const { plot } of all.values()) plot.redraw(plot.scales.x.min != null, true); };
+  return { all, picture, redraw, toggle };
 })();
