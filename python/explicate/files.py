@@ -31,7 +31,9 @@ def replacing(folder: Path) -> Iterator[Path]:
     try:
         with _scratch(folder, fresh):
             yield fresh
-            _synced(fresh)
+            for path in fresh.rglob("*"):
+                if path.is_file():
+                    sync(path)
             made = {path.name for path in fresh.iterdir()}
             for name in OTHERS:
                 if name not in made:
@@ -117,12 +119,10 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _synced(folder: Path) -> None:
-    """Wait until all files in `folder` are on the disk: some file systems detect only then that they are full."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with named(path), path.open("rb") as file:
-                os.fsync(file.fileno())
+def sync(path: Path) -> None:
+    """Wait until a file is on the disk: some file systems detect only then that they are full."""
+    with named(path), path.open("r+b") as file:  # Windows syncs no file that is open for reading only
+        os.fsync(file.fileno())
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 import re
 import resource
 from collections.abc import Iterator
@@ -203,6 +206,23 @@ def test_a_sweep_on_a_full_disk_leaves_no_part_of_a_file(scenario: Path, tmp_pat
         assert main(command("sweep", scenario, tmp_path / "out")) == 2
     assert re.search(r"runs/\w+-\d+\.unfinished: .*", capsys.readouterr().err)
     assert list((tmp_path / "out" / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_files_are_synced_as_windows_allows(
+    kind: str, scenario: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, a file that is open for reading only cannot be synced: no results could be written."""
+    synced = []
+
+    def fsync(fd: int) -> None:
+        if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        synced.append(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert main(command(kind, scenario, tmp_path / "out")) == 0, capsys.readouterr().err
+    assert len(synced) >= len(list((tmp_path / "out").glob("*.parquet"))) > 0
 
 
 def test_a_page_through_a_link_and_into_a_device(scenario: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from explicate.files import TABLES, write_parquet
+from explicate.files import TABLES, sync, write_parquet
 from explicate.results import Results
 
 INTERVAL_S = 2.0
@@ -88,8 +88,7 @@ class Store:
         scratch = self._folder / f"{name}-{os.getpid()}.unfinished"
         try:
             write_parquet(part, scratch)
-            with scratch.open("rb") as file:
-                os.fsync(file.fileno())
+            sync(scratch)
             scratch.replace(self._folder / f"{name}.parquet")
         finally:
             scratch.unlink(missing_ok=True)
