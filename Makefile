@@ -151,6 +151,11 @@ elsewhere: ## What is not `explicated` compiles for Windows, macOS and musl (whe
 	cargo check --quiet --target x86_64-pc-windows-gnu $(PORTABLE)
 	cargo check --quiet --target aarch64-apple-darwin $(PORTABLE)
 
+windows: install ## The Rust tests for Windows, but for `explicated`, under Wine; with WINDOWS_PYTHON=FOLDER the package too
+	scripts/packages /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64-posix unzip:unzip
+	rustup target add x86_64-pc-windows-gnu
+	scripts/try_windows $(subst -p explicate-py,,$(PORTABLE))
+
 workflows: ## The workflows of .github are valid
 	scripts/packages go:golang-go
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
@@ -241,4 +246,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench soak
+.PHONY: help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test gateway-bench soak
