@@ -56,6 +56,15 @@ def lossy(native_real: object, tmp_path: Path) -> tuple[explicate.Results, Path]
     return results, capture
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("", "text"), ('name = "a/b: <c>?"\n', "a-b- -c"), ('name = "?"\n', "capture"), ('name = "对比"\n', "对比")],
+)
+def test_captures_have_names_that_windows_allows(native_real: object, tmp_path: Path, name: str, file: str) -> None:
+    explicate.run(name + LOSSY, set={"duration": "1s"}, pcap=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{file}.pcapng"]
+
+
 def test_tcp_analysis_by_tshark(lossy: tuple[explicate.Results, Path], tmp_path: Path) -> None:
     results, capture = lossy
     out = tmp_path / "tcp.pcapng"

@@ -74,9 +74,12 @@ fn engine_of(name: &str) -> PyResult<EngineKind> {
     })
 }
 
-/// Writes `NAME.pcapng` into a folder, which is created if necessary.
+/// Writes `NAME.pcapng` into a folder, which is created if necessary; `-` replaces what Windows allows in no name.
 fn write_capture(folder: &Path, name: &str, links: &[String], log: &mut PacketLog) -> PyResult<()> {
-    let file = folder.join(format!("{}.pcapng", name.replace(['/', '\\'], "-")));
+    let forbidden = |c: char| r#"<>:"/\|?*"#.contains(c) || c.is_control();
+    let replaced = name.replace(forbidden, "-");
+    let name = Some(replaced.trim_matches('-')).filter(|name| !name.is_empty()).unwrap_or("capture");
+    let file = folder.join(format!("{name}.pcapng"));
     let failed = |e: &dyn std::fmt::Display| PyOSError::new_err(format!("{}: {e}", file.display()));
     std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
     let out = BufWriter::new(File::create(&file).map_err(|e| failed(&e))?);
