@@ -8,7 +8,7 @@ use explicate_core::params::Values;
 use explicate_core::units::Time;
 use explicate_core::wire::{Extension, Packet, flag};
 
-use crate::random::{Dice, Hash, Rumour, repeats};
+use crate::random::{Dice, Hash, RandomPath, repeats};
 
 const NODES: u32 = 3;
 
@@ -29,7 +29,11 @@ impl World {
         while let Some(control) = self.agents[node as usize].poll_control(self.now) {
             control.message.iter().for_each(|b| self.hash.put(*b as u64));
             self.hash.put((control.peer.0 as u64) << 16 | control.ip_len as u64);
-            assert!(control.ip_len as usize >= 28 + CONTROL_LEN, "a message has room in its packet");
+            assert!(
+                control.ip_len as usize >= 28 + CONTROL_LEN,
+                "a packet of {} bytes is too short for a message",
+                control.ip_len
+            );
             if self.kept.len() < 500 {
                 self.kept.push((node, control));
             }
@@ -42,11 +46,11 @@ impl World {
         if agent.poll_timeout() > self.now {
             return;
         }
-        agent.consult(self.now, &mut Rumour(dice));
+        agent.consult(self.now, &mut RandomPath(dice));
         agent.handle_timeout(self.now);
         self.listen(node);
         let next = self.agents[node as usize].poll_timeout();
-        assert!(next > self.now, "{name}: a driver would spin at {}", self.now);
+        assert!(next > self.now, "{name}: after handle_timeout at {}, the next timeout is at {next}", self.now);
         self.hash.put(next.0);
     }
 }
@@ -95,10 +99,10 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                     PortView { capacity: 1e6, backlog_bytes: dice.below(100_000), backlog_packets: 3, busy: true };
                 let port = dice.flip(0.7).then_some(&view);
                 let news = agent.handle_data(w.now, &mut packet, Address(dice.number(NODES)), port);
-                assert!(!standard || packet.congestion.delta_throughput() <= asked, "{name}: more than was asked for");
-                assert!(!control || !news, "{name}: messages are no data");
+                assert!(!standard || packet.congestion.delta_throughput() <= asked, "{name} raises a request");
+                assert!(!control || !news, "{name}: handle_data accepts a packet that is flagged as a message");
                 w.hash.put(packet.congestion.delta_throughput() as u64);
-                assert!(news || w.listen(node) == 0, "{name}: who has something to say tells the driver");
+                assert!(news || w.listen(node) == 0, "{name}: handle_data returned false, and a message waits");
             }
             4 => {
                 // Arbitrary bytes, in the name of any node.
@@ -124,7 +128,7 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                 let heard = Control { peer: Address(from), ..control };
                 w.agents[control.peer.0 as usize].handle_control(w.now, &heard);
                 let answers = w.listen(control.peer.0);
-                assert!(answers <= 1, "{name}: {answers} messages answer one");
+                assert!(answers <= 1, "{name}: {answers} messages are the answer to one");
             }
         }
         w.said.truncate(10_000);
@@ -139,7 +143,7 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
             assert!(!value.is_infinite(), "{name}: {variable} is {value}");
             w.hash.put_f64(value);
         });
-        assert!(told > 0, "{name} tells nothing of itself");
+        assert!(told > 0, "{name}: probe reports no variable");
     }
     w.hash
 }

@@ -134,7 +134,7 @@ impl World {
             self.answer();
         } else if held == next {
             self.receiver.handle_timeout(next);
-            assert!(self.receiver.poll_timeout() > next, "a driver would spin");
+            assert!(self.receiver.poll_timeout() > next, "after {next} the receiver's timer stands still");
             self.answer();
         } else if a == next {
             let (_, packet, sack) = self.acks.pop_front().unwrap();
@@ -142,7 +142,7 @@ impl World {
         } else {
             self.flow.handle_timeout(next);
             self.send();
-            assert!(self.flow.poll_timeout() > next, "a driver would spin");
+            assert!(self.flow.poll_timeout() > next, "after {next} the sender's timer stands still");
         }
         self.hash.put(next.0);
         self.hash.put_f64(self.flow.cwnd());
@@ -286,7 +286,7 @@ fn any_packet(p: &'static AnyProtocol, r: &'static AnyRecoveryKind, dice: &mut D
             w.receiver.poll_transmit(w.now, &mut packet, &mut sack);
         }
         let cwnd = w.flow.cwnd();
-        assert!(cwnd.is_finite() && cwnd >= 1.0, "{}/{}", p.name(), r.name());
+        assert!(cwnd.is_finite() && cwnd >= 1.0, "{}/{}: a window of {cwnd}", p.name(), r.name());
         w.hash.put_f64(cwnd);
     }
     w.hash

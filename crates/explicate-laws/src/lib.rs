@@ -21,16 +21,11 @@ pub mod random;
 pub mod routers;
 pub mod senders;
 
-use explicate_core::api::AnyProtocol;
 use explicate_core::registry;
 
 /// Applies all laws to the protocol of this name. Panics if there is no such protocol, or if it breaks a law.
 pub fn check(name: &str) {
     let p = registry::protocol(name).unwrap_or_else(|| panic!("no protocol `{name}` is registered"));
-    all(p);
-}
-
-fn all(p: &'static AnyProtocol) {
     parameters::parameters_are_sound(p);
     senders::senders_keep_a_window(p);
     senders::feedback_on_duplicates_moves_the_window(p);

@@ -33,7 +33,7 @@ impl Hash {
     }
 }
 
-/// Random choices of the suite.
+/// Random operations and inputs.
 pub struct Dice(pub Rng);
 
 impl Dice {
@@ -131,10 +131,10 @@ pub fn repeats(name: &str, seeds: u64, case: impl Fn(&mut Dice) -> Hash) {
     }
 }
 
-/// A path that is made up.
-pub struct Rumour<'a>(pub &'a mut Dice);
+/// A path whose links change with every question.
+pub struct RandomPath<'a>(pub &'a mut Dice);
 
-impl PathOracle for Rumour<'_> {
+impl PathOracle for RandomPath<'_> {
     fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
         for _ in 0..self.0.below(4) {
             tell(self.0.number(3), self.0.below(1 << 40) as f64, self.0.below(1 << 40) as f64);

@@ -90,7 +90,7 @@ fn check_sender(p: &AnyProtocol, s: &AnySender, hash: &mut Hash) {
     let allowance = s.allowance();
     assert!(allowance.cwnd.is_finite() && allowance.cwnd >= 1.0, "{}: a window of {}", p.name(), allowance.cwnd);
     if let Some(rate) = allowance.pacing {
-        assert!(rate.0 > 0, "{} paces at nothing", p.name());
+        assert!(rate.0 > 0, "{}: a pacing rate of 0", p.name());
         hash.put(rate.0);
     }
     hash.put_f64(allowance.cwnd);
@@ -144,5 +144,5 @@ pub fn feedback_on_duplicates_moves_the_window(p: &'static AnyProtocol) {
         }
         s.allowance()
     };
-    assert_ne!(moved(true), moved(false), "{}: duplicates carry feedback too", p.name());
+    assert_ne!(moved(true), moved(false), "{}: the feedback of duplicate acknowledgements changes nothing", p.name());
 }

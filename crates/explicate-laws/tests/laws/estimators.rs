@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use explicate_core::agent::Address;
 use explicate_core::estimate::{AnyEstimatorKind, Choice, ESTIMATORS, EstimatorInit, Probing, oracle};
 use explicate_core::units::Time;
-use explicate_laws::random::{Dice, Hash, Rumour, repeats};
+use explicate_laws::random::{Dice, Hash, RandomPath, repeats};
 
 fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
     let name = kind.name();
@@ -34,7 +34,7 @@ fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
             1 => e.set_period(now, Time(dice.below(2_000_000_000))),
             _ => {}
         }
-        e.consult(now, &mut Rumour(dice));
+        e.consult(now, &mut RandomPath(dice));
         while let Some(left) = e.poll_estimate(now) {
             told += 1;
             assert!(left.is_finite() && left.abs() < 1e18, "{name}: {left} bytes/s are left");
