@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::common::{arrives, chain, eventually, file, last_json, run, scraped, series, takes_a_stream};
+use crate::quic::paired;
 
 #[test]
 #[ignore = "needs root: make linux"]
@@ -103,4 +104,64 @@ fn tcp_passes_a_router_whole() {
     assert!(receiver.join().unwrap() == content, "other bytes");
     let told = last_json(&router.stop("INT"));
     assert_eq!((&told["explicit"], &told["cut"], &told["errors"]), (&0.into(), &0.into(), &0.into()));
+}
+
+/// Rates, losses and round trips that they find are measured in `timed::rates`.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_look_at_a_path_ends_with_a_result_or_a_reason() {
+    let net = chain();
+    let narrow = "rate = \"20Mbit/s\", delay = \"5ms\"";
+    let _link = net.start("m", &["link", "left", "right", "--there", narrow]);
+    let _recv = net.start("b", &["recv", "--open"]);
+    let found = |arguments: &[&str]| {
+        let said = net.program("a", arguments);
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        last_json(&String::from_utf8_lossy(&said.stdout))
+    };
+    let told = found(&["probe", "10.9.0.2", "--time", "2", "--json"]);
+    let [answered, sent] = ["probes_answered", "probes_sent"].map(|key| told[key].as_u64().unwrap());
+    assert!(0 < answered && answered <= sent && told["capacity_bps"].as_f64() > Some(0.0), "{told}");
+    // What is told counts before what is measured, and no router is supposed where none was named.
+    let told = found(&["advise", "10.9.0.2", "--json", "--rate", "100Mbit/s", "--loss", "0", "--time", "1"]);
+    assert_eq!((&told["path"]["rate_bps"], &told["path"]["loss"]), (&100e6.into(), &0.0.into()));
+    assert!(told["alternatives"].as_array().unwrap().iter().all(|row| row["routers"] == "none"), "{told}");
+    for command in ["probe", "advise"] {
+        let said = net.program("a", &[command, "10.9.0.77", "--time", "1"]);
+        let reason = String::from_utf8_lossy(&said.stderr).to_string();
+        assert!(said.status.code() == Some(1) && !reason.is_empty(), "{command}: {reason}");
+    }
+}
+
+/// TCP of the kernel and an explicit flow at a time, by each transport, with a router and without: both deliver all that they have.
+/// Their shares are measured in `timed::classes` and `timed::guard`.
+#[test]
+#[ignore = "needs root: make linux"]
+fn tcp_and_an_explicit_transfer_arrive_whole_beside_each_other() {
+    let port = "right: rate = \"50Mbit/s\", queue = { kind = \"droptail\", limit = \"200kB\" }";
+    let router: &[&str] = &["router", "--port", "left", "--port", port];
+    let link: &[&str] = &["link", "left", "right", "--there", &port["right: ".len()..]];
+    for (middle, transport) in [(router, "udp"), (router, "quic"), (link, "udp"), (link, "quic")] {
+        let net = chain();
+        let _middle = net.start("m", middle);
+        let ((path, sent), folder) = (file(&net, 2_000_000), net.folder.join("received"));
+        let [receiver, sender] = paired(&net, "10.9.0.2");
+        let folder = folder.display().to_string();
+        let (recv, send): ([&str; 2], [&str; 2]) = match transport {
+            "udp" => (["--transport", "udp"], ["--transport", "udp"]),
+            _ => (["--state", &receiver], ["--state", &sender]),
+        };
+        let mut recv = vec!["recv", "--to", &folder, recv[0], recv[1]];
+        recv.extend((transport == "udp").then_some("--open"));
+        let _recv = net.start("b", &recv);
+        let stream = takes_a_stream(&net, "10.9.0.2:5000");
+        let beside = sent.clone();
+        let tcp = net.inside("a", move || TcpStream::connect("10.9.0.2:5000").unwrap().write_all(&beside).unwrap());
+        let done = net.program("a", &[&["send", "10.9.0.2", &path], &send[..]].concat());
+        assert!(done.status.success(), "{transport}: {}", String::from_utf8_lossy(&done.stderr));
+        tcp.join().unwrap();
+        assert!(stream.join().unwrap() == sent, "other bytes by TCP");
+        let arrived = std::fs::read(std::path::Path::new(&folder).join("sent.bin")).unwrap();
+        assert!(arrived == sent, "other bytes by {transport}");
+    }
 }

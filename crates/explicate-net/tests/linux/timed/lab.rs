@@ -1,35 +1,16 @@
 //! The laboratory, on this machine's kernel. Needs root, so `make linux` runs it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::Command;
 
-use crate::common::{PROGRAM, jain, lab, measured, namespaces, number, numbers};
+use crate::common::{PROGRAM, jain, lab, measured, number, numbers};
+use crate::lab::DUMBBELL;
 use explicate_build::tables::Data;
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{Options, run_once};
 
-const DUMBBELL: &str = r#"
-name = "dumbbell"
-duration = "14s"
-warmup = "6s"
-[topology]
-kind = "dumbbell"
-access = { rate = "200Mbit/s", delay = "1ms" }
-bottleneck = { rate = "50Mbit/s", delay = "18ms", queue = { kind = "droptail", limit = "1.0bdp" } }
-[[flows]]
-name = "f"
-count = 2
-protocol = "xcp"
-packet = "1500B"
-[[link]]
-name = "r1->r2"
-channel = [{ kind = "random_loss", rate = "0%" }]
-"#;
 const BDP_PACKETS: f64 = 50e6 / 8.0 * 0.04 / 1500.0;
 
 #[test]
@@ -153,76 +134,4 @@ fn sessions_begin_and_end_when_the_simulator_says() {
         let (sum, real) = (rates.iter().sum::<f64>(), numbers(&told, "flows", "goodput_bps").iter().sum::<f64>());
         assert!((real / sum - 1.0).abs() < 0.15, "{real} for {sum}");
     });
-}
-
-#[test]
-#[ignore = "needs root: make linux"]
-fn an_estimator_that_only_a_simulator_has_is_replaced_loudly() {
-    let text = r#"
-        duration = "1s"
-        [topology]
-        kind = "dumbbell"
-        bottleneck = { rate = "10Mbit/s", delay = "5ms" ROUTER }
-        [[flows]]
-        name = "f"
-        protocol = "xcp_i"
-    "#;
-    let path = std::env::temp_dir().join(format!("exptest-{}-estimator.toml", std::process::id()));
-    let dry = |router: &str| {
-        std::fs::write(&path, text.replace("ROUTER", router)).unwrap();
-        let done = Command::new(PROGRAM).args(["lab", "--dry-run"]).arg(&path).output().unwrap();
-        (done.status.success(), String::from_utf8_lossy(&done.stderr).to_string())
-    };
-    let (good, said) = dry("");
-    assert!(good && said.contains("`delay_trend` measures in its place"), "{said}");
-    let (good, said) = dry(", router = { kind = \"xcp_i\", estimator = \"spruce\" }");
-    assert!(good && said.is_empty(), "{said}");
-    std::fs::remove_file(&path).unwrap();
-}
-
-#[test]
-#[ignore = "needs root: make linux"]
-fn nothing_stays_behind_whatever_ends_the_lab() {
-    let path = std::env::temp_dir().join(format!("exptest-{}-stop.toml", std::process::id()));
-    std::fs::write(&path, DUMBBELL.replace("duration = \"14s\"", "duration = \"120s\"")).unwrap();
-    let soon = |what: &dyn Fn() -> bool| (0..400).any(|_| what() || (sleep(Duration::from_millis(50)), false).1);
-    // A test that runs in the background inherits ignored signals, and must not pass them on.
-    let heeding = || {
-        let mut command = Command::new("env");
-        command.arg("--default-signal=INT,HUP");
-        command
-    };
-    // The lab itself, which ends in its own time or has none left, ...
-    let labs = ["INT", "TERM", "HUP", "KILL"].map(|signal| {
-        let mut command = heeding();
-        command.arg(PROGRAM).arg("lab").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
-        (signal, format!("explicate-{}-", child.id()), child)
-    });
-    // ... and a program that started it.
-    let parents = ["INT", "TERM", "KILL"].map(|signal| {
-        let mut command = heeding();
-        command.args(["sh", "-c", "\"$0\" lab --with-parent \"$1\" & echo $!; wait", PROGRAM]).arg(&path);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        (signal, format!("explicate-{}-", line.trim()), child)
-    });
-    let all: Vec<_> = labs.into_iter().chain(parents).collect();
-    for (_, own, _) in &all {
-        assert!(soon(&|| namespaces(own).len() >= 6), "the lab has begun");
-    }
-    sleep(Duration::from_millis(1500));
-    for (signal, _, child) in &all {
-        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
-    }
-    for (signal, own, mut child) in all {
-        assert!(!child.wait().unwrap().success());
-        assert!(soon(&|| namespaces(&own).is_empty()), "{signal}: {:?}", namespaces(&own));
-        let process = own.split('-').nth(1).unwrap().to_string();
-        // One that was not waited for yet is dead, too.
-        let ended = || !std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|s| !s.contains(") Z "));
-        assert!(soon(&ended), "{signal}: the lab goes on");
-    }
-    std::fs::remove_file(&path).unwrap();
 }
