@@ -8,7 +8,6 @@ PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
 NOT_RUN := target/not-run
-TWO := --jobs=2 --output-sync=target
 PORTABLE := -p explicate-core -p explicate-laws -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
 COVERED := -p explicate-core -p explicate-laws -p explicate-scenario -p explicate-build -p explicate-sim
 
@@ -29,18 +28,27 @@ install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/ex
 demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
 	$(EXPLICATE) demo -o out/demo
 
-test: ## Everything that needs no root; ends with what could not run here, and how to run it
-	$(MAKE) $(TWO) lint-rust lint-python python rust pages lab
+# The order, and what is made once for several parts: scripts/parts.toml.
+test: ## Everything that needs no root; ends with what each part took, and what could not run here
+	@scripts/needs
+	@rm -f $(NOT_RUN)
+	python3 scripts/parts.py test
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-# Two at a time; then what shares dist/ with `wheel`, and the rest that is not timed, of which `soak` hardly needs a processor;
-# then what measures in real time, alone.
-rest: ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
-	$(MAKE) $(TWO) papers hostile wheel cost repeat site fuzz-short elsewhere workflows
-	$(MAKE) --jobs=3 --output-sync=target dist-part playground soak MINUTES=2
-	$(MAKE) extend playground-test linux
+rest: ## What needs root, other toolchains or packages: costs, fuzzing, papers, packages, site, playground
+	@scripts/needs
+	python3 scripts/parts.py rest
 
-test-all: test rest ## Everything that CI runs
+test-all: ## Both, as CI does; fills the table of docs/development.md
+	@scripts/needs
+	@rm -f $(NOT_RUN)
+	python3 scripts/parts.py test rest --markdown docs/development.md
+	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
+
+measure: timed soak ## What depends on how fast this machine is today: needs root, and an otherwise idle machine
+
+compiled: # The Rust tests, for `rust`, `lab` and `root`
+	env -u MAKEFLAGS cargo test --no-run
 
 lint: lint-rust lint-python ## Formatting, clippy, Rust documentation, types and style of the Python
 
@@ -56,7 +64,7 @@ lint-python: $(VENV)/ready
 	$(VENV)/bin/mypy
 
 # Without make's job server, which is not open to this recipe: rustdoc would warn.
-rust: ## Rust tests: no root, no network, no Python
+rust: compiled ## Rust tests: no root, no network, no Python
 	env -u MAKEFLAGS cargo test
 
 # With `explicate-py`, whose libraries `install` has built.
@@ -64,21 +72,28 @@ repeat: ## A release build computes what a debug build computes
 	cargo test --release -p explicate-sim -p explicate-py --test repeatability --test reference
 
 # Tests are named without `-p`: another choice of packages has other features, and would be built again.
-lab: ## Programs in network namespaces of a user's own, where the kernel allows that
-	@mkdir -p target && rm -f $(NOT_RUN)
-	cargo test --test linux --no-run
+lab: compiled ## Programs in network namespaces of a user's own, where the kernel allows that
 	@if ! scripts/in_namespace --possible; then \
+		mkdir -p target; \
 		echo "  programs in namespaces (crates/explicate-net/tests/linux): as root, make linux" >$(NOT_RUN); \
 	else \
 		scripts/in_namespace cargo test --offline --test linux -- --ignored --test-threads=4 --skip timed:: --skip root::; \
 	fi
 
-linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
-	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables faketime:faketime
-	cargo test --test linux -- --ignored --test-threads=4 --skip timed::
+LINUX := ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables faketime:faketime
+
+linux: root ## Programs and laboratory in network namespaces: needs root, and fails without
+	cargo test --test linux -- --ignored --test-threads=4 --skip timed:: --skip root::
+
+root: install compiled ## Of these only what `lab` leaves out, for a user's own namespace cannot do it
+	scripts/packages $(LINUX)
+	cargo test --test linux -- --ignored root::
+	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
+
+timed: ## Rates, delays and shares in real time: needs root, and an otherwise idle machine
+	scripts/packages $(LINUX)
 	cargo test --test linux -- --ignored --test-threads=2 timed::lab:: timed::ways::
 	cargo test --test linux -- --ignored --test-threads=1 timed::classes:: timed::gateway:: timed::guard:: timed::rates::
-	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
 
 hostile: ## Ten million hostile frames and datagrams, through a router and through sockets
 	cargo test --test hostile --test loopback -- --ignored --test-threads=1 ten_million
@@ -246,4 +261,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test gateway-bench soak
+.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test gateway-bench soak

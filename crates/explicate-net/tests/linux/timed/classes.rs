@@ -1,4 +1,4 @@
-//! Explicit flows beside the kernel's TCP at a router, each with its part of the line. Needs root, so `make linux` runs it.
+//! Explicit flows beside the kernel's TCP at a router, each with its part of the line. Needs root, so `make timed` runs it.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use super::tcp::{at_once, cubic, deviation, mean};
@@ -82,13 +82,13 @@ fn keeps(flows: usize) {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn an_explicit_flow_and_one_of_tcp_have_equal_parts() {
     keeps(1);
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn an_explicit_flow_and_nine_of_tcp_have_equal_parts() {
     keeps(9);
 }
@@ -98,7 +98,7 @@ fn an_explicit_flow_and_nine_of_tcp_have_equal_parts() {
 /// 0.24 with a fifth more buffer; 0.05 is what it says over 20 ms in place of 40. So five runs, never repeated, are held against 0.2
 /// with two standard errors of their mean: one test of 7000 fails for nothing, and of what is 0.25 in truth one of 100 passes.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn in_one_queue_tcp_pushes_xcp_aside() {
     const RUNS: usize = 5;
     let _awake = Awake::keep();

@@ -25,7 +25,7 @@ fn fetch(sites: &Sites, address: &'static str, bytes: usize) -> f64 {
 
 /// ICMP and UDP leave by the gateway's port beside a transfer that fills it, and do not wait for it.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn other_packets_share_the_port() {
     measured(|| {
         let sites = Sites::new();
@@ -53,7 +53,7 @@ fn other_packets_share_the_port() {
 /// The first transfer over an idle tunnel starts at the line's rate, and losses of the air do not slow it down: 10 MiB take 5.4 s at
 /// best, and 2.5 times that with the kernel's BBR.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_long_path_with_losses_is_filled_at_once() {
     measured(|| {
         let sites = Sites::new();
@@ -77,7 +77,7 @@ fn a_long_path_with_losses_is_filled_at_once() {
 /// A narrower line behind the gateway's own, with `explicated router` before it: the router answers the datagrams, and its queue
 /// stays short.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_router_on_the_way_answers() {
     measured(|| {
         let sites = Sites::new();
@@ -96,7 +96,7 @@ fn a_router_on_the_way_answers() {
 /// Protocols without a congestion header: the own port's answers, by ECN field or flag, come back over a path of 40 ms, the line is
 /// filled, and the window stays near what it bears, 53 kB. `explicated router` answers such datagrams, too.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn two_bits_or_a_flag_fill_the_line() {
     let path = "rate = \"50Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"300kB\" }";
     for protocol in ["vcp", "xtcp"] {
@@ -137,7 +137,7 @@ const STEP: f64 = 2500.0;
 
 /// Without any other source the port finds the rate of the line, and follows it: 20 and 10 Mbit/s in turn, 20 ms of round trip.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_measured_rate_follows_the_line() {
     measured(|| {
         let sites = Sites::new();
@@ -181,7 +181,7 @@ fn a_measured_rate_follows_the_line() {
 
 /// A path that is down for 20 s: the transfer continues at most some 3 s after the path is back, and completes.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_transfer_outlasts_an_outage() {
     let sites = std::sync::Arc::new(Sites::new());
     bridge(&sites.net);

@@ -1,5 +1,5 @@
 //! What the kernel's CUBIC keeps beside explicit flows that no router answers, or not where the path is congested. Needs root, so
-//! `make linux` runs it.
+//! `make timed` runs it.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use std::sync::Mutex;
@@ -263,7 +263,7 @@ fn the_rule_errs_as_rarely_as_it_says() {
 const SOME: [&str; 6] = ["xcp", "LR-LMXCP", "p_xcp", "xcp_window", "vcp-wlte", "LR-LMXTCP"];
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn no_router_answers() {
     let case = |name| (Middle::Plain, 1, (name, Transport::Udp));
     keep_their_share(&explicit().into_iter().map(case).collect::<Vec<_>>());
@@ -271,7 +271,7 @@ fn no_router_answers() {
 
 /// Nine flows beside one that no router answers; a router before the narrow link, also of tagged frames; a router that dies.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn routers_are_elsewhere_or_die() {
     let of = |which, flows, count: usize| SOME[..count].iter().map(move |&name| (which, flows, (name, Transport::Udp)));
     let cases = of(Middle::Plain, 9, 6).chain(of(Middle::Half, 1, 6)).chain(of(Middle::Tagged, 1, 2));
@@ -280,14 +280,14 @@ fn routers_are_elsewhere_or_die() {
 
 /// A plain link hardly narrower than the router before it, with a short buffer: losses that come with delay are the only sign.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_router_hardly_wider_before_a_short_buffer() {
     keep_their_share(&["xcp", "LR-XCP"].map(|name| (Middle::Hardly, 1, (name, Transport::Udp))));
 }
 
 /// The default transport, with its default protocol, those of each kind of router, and CUBIC as the kernel has it.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn by_quic() {
     let of = |which, flows| ["LR-LMXCP", "xcp", "vcp", "xtcp"].map(|name| (which, flows, (name, Transport::Quic)));
     let paths = [(Middle::Plain, 1), (Middle::Plain, 9), (Middle::Half, 1), (Middle::Dies, 1)];

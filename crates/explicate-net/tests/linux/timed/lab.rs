@@ -1,4 +1,4 @@
-//! The laboratory, on this machine's kernel. Needs root, so `make linux` runs it.
+//! The laboratory, on this machine's kernel. Needs root, so `make timed` runs it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use explicate_sim::simulation::{Options, run_once};
 const BDP_PACKETS: f64 = 50e6 / 8.0 * 0.04 / 1500.0;
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn two_xcp_flows_fill_the_link_and_leave_the_queue_empty() {
     measured(|| {
         let told = lab(DUMBBELL, &[]);
@@ -29,7 +29,7 @@ fn two_xcp_flows_fill_the_link_and_leave_the_queue_empty() {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_loss_resilient_flow_holds_its_rate_on_a_link_that_loses() {
     measured(|| {
         for (loss, least) in [("1%", 0.9), ("5%", 0.8)] {
@@ -47,7 +47,7 @@ fn a_loss_resilient_flow_holds_its_rate_on_a_link_that_loses() {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn other_signals_cross_the_same_router() {
     measured(|| {
         // VCP doubles its window in some twenty round trips of low load, and is there after 20 s, simulated and real.
@@ -82,7 +82,7 @@ fn converged(samples: &[(f64, String, f64)]) -> f64 {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_third_flow_converges_when_the_simulator_says() {
     let more = "[[flows]]\nname = \"third\"\nprotocol = \"xcp\"\npacket = \"1500B\"\nstart = \"6s\"\n";
     let text = format!("{DUMBBELL}{more}[sampling]\nevery = \"50ms\"\nof = [\"cwnd\"]\n");
@@ -116,7 +116,7 @@ fn a_third_flow_converges_when_the_simulator_says() {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn sessions_begin_and_end_when_the_simulator_says() {
     let text = DUMBBELL
         .replace("protocol = \"xcp\"", "protocol = \"xcp\"\nsession = { duration = \"1s\", pause = \"300ms\" }");

@@ -1,10 +1,10 @@
-//! What routers and probes make of rates and losses, measured in real time. Needs root, so `make linux` runs it.
+//! What routers and probes make of rates and losses, measured in real time. Needs root, so `make timed` runs it.
 
 use crate::common::{Net, chain, file, last_json, measured};
 use crate::quic::{paired, through_a_router};
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     let net = chain();
     let port = "right: rate = \"30Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"200pkt\" }";
@@ -25,7 +25,7 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
 
 /// A window beyond what the router grants by QUIC would overflow its queue of 66 packets.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn by_quic_the_window_follows_the_router() {
     let [_, told] = through_a_router("xcp");
     assert_eq!(told["ports"][1]["drops"], 0, "{told}");
@@ -66,7 +66,7 @@ fn over_a_satellite(transport: &str) -> f64 {
 
 /// Version 0.1 had 13.2 to 13.5 Mbit/s; a packet of the handshake that is lost costs a second, 0.8 Mbit/s.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn the_default_protocol_fills_a_lossy_satellite_path_by_both_transports() {
     measured(|| {
         let reached = ["quic", "udp"].map(over_a_satellite);
@@ -128,7 +128,7 @@ fn through_the_cloud(protocol: &str, addresses: bool) -> (f64, f64) {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
     measured(|| {
         let (seen, hidden) = std::thread::scope(|threads| {
@@ -144,7 +144,7 @@ fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
 }
 
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_probe_finds_what_a_path_has() {
     measured(|| {
         let net = chain();
@@ -166,7 +166,7 @@ fn a_probe_finds_what_a_path_has() {
 
 /// 30 ms and 2 % each way, 10 Mbit/s: the measurement's result, and the advice with routers and without.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_path_is_looked_at_and_gets_its_protocol() {
     let net = chain();
     let link = "rate = \"10Mbit/s\", delay = \"30ms\", channel = [{ kind = \"random_loss\", rate = \"2%\" }]";

@@ -1,4 +1,4 @@
-//! Ways that are not the shortest, or change, in the laboratory. Needs root, so `make linux` runs it.
+//! Ways that are not the shortest, or change, in the laboratory. Needs root, so `make timed` runs it.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,7 +61,7 @@ fn kernel_takes_the_path_of_its_group() {
 
 /// One laboratory after the other: several at once keep two processors so busy that round trips take some milliseconds longer.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn flows_go_where_their_path_says() {
     let text = two_ways(PINNED, "3s", "8s");
     measured(|| agree(&text, &["long.0", "back.0", "short.0"], &LINKS));
@@ -70,7 +70,7 @@ fn flows_go_where_their_path_says() {
 
 /// Measured from before the change to after it, so that the time of the change shows too.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn flows_go_where_routes_change_to() {
     let text = two_ways(CHANGES, "2s", "8s");
     measured(|| agree(&text, &["f.0"], &LINKS));
@@ -78,7 +78,7 @@ fn flows_go_where_routes_change_to() {
 
 /// Both directions share a line between two routers.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn half_duplex_links_take_turns() {
     let text = half_duplex(&two_ways(BOTH, "3s", "8s"));
     measured(|| agree(&text, &["there.0", "back.0"], &["r1->r2", "r2->r1"]));
@@ -86,7 +86,7 @@ fn half_duplex_links_take_turns() {
 
 /// A router that does not decrement the TTL hides a cloud from XCP-i, whose narrow link then drops; behind routers it is seen.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn bridges_hide_a_cloud_that_routers_show() {
     let tunnel = include_str!("../../../../../scenarios/xcp-i-tunnel.toml")
         .replace("\"30s\"", "\"8s\"")
