@@ -3,6 +3,8 @@
 //! [`simulation`] runs a scenario, [`engine`] moves its packets, [`measure`] makes the result tables.
 #![deny(unsafe_code)]
 
+#[cfg(not(target_arch = "wasm32"))]
+pub mod adversaries;
 mod arena;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod bench;
@@ -12,6 +14,7 @@ pub mod error;
 mod event;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod floor;
+mod keyed;
 pub mod measure;
 pub mod packet_log;
 pub mod pcap;

@@ -1,5 +1,6 @@
 //! The event queue: a timing wheel whose buckets are about as wide as the mean gap between events, so that its cost
-//! depends neither on the number of pending events nor on how far in the future they are.
+//! usually depends neither on the number of pending events nor on how far in the future they are. Whatever their times, an
+//! insertion and a removal take at most time logarithmic in that number, on average over a run.
 //!
 //! Events are slots of the arena, chained through each other. Order is (time, hash, rank, insertion): the rank is
 //! the number of the event's source, the hash is of the run, the time and that number. The order of a tie does not
@@ -7,10 +8,14 @@
 //! of insertion in their bucket until the first of them is popped; hashes are computed only then, and only for these.
 //!
 //! The next two rotations of `NEAR` buckets have full resolution; each of `FAR` further rotations is an unsorted list, which is
-//! distributed when its time comes; all later events are in one list.
+//! distributed when its time comes; all later events are in one heap.
+//!
+//! A bucket is a list in order of time. It is *crowded* once an insertion passed `LONG` events, or a tie has more: in a burst
+//! after a calm, for which buckets are too wide, or among events of one time. Events of crowded buckets are in one heap.
 
 use crate::arena::{Arena, NIL};
 use crate::event::Event;
+use crate::keyed::{Heap, Keyed, count_step};
 use crate::prefetch;
 use crate::rotations::{List, Listed, Rotations};
 use explicate_core::port::Slot;
@@ -25,6 +30,10 @@ const BUCKETS: usize = 2 * NEAR as usize;
 const FAR: u64 = 1 << 10;
 /// Least number of pops between two checks of the bucket width.
 const RETUNE: u64 = 1 << 16;
+/// A check may move each pending event, so there is one pop at least for this many of them.
+const MOVED: u64 = 4;
+/// The most events of a bucket that an insertion passes, and of a tie that are sorted for each removal.
+const LONG: usize = 64;
 
 /// How many events ahead a packet is prefetched when a rotation is distributed.
 const SOON: usize = 8;
@@ -33,7 +42,8 @@ const SOON: usize = 8;
 type Chain = [u32; 2];
 const HEAD: usize = 0;
 const TAIL: usize = 1;
-/// In a chain's head: events of one time are in order of insertion, not sorted.
+/// In a chain's head: events of one time are in order of insertion, not sorted; or, if its tail is `NIL`, the bucket is
+/// crowded, and the head is one of its events, or was.
 const TIED: u32 = 0x8000_0000;
 
 /// An event that was popped.
@@ -50,18 +60,12 @@ struct Tied {
     slot: u32,
 }
 
-/// An event beyond the rotations that have lists.
-struct Later {
-    /// Its bucket, counted from the beginning of time.
-    tick: u64,
-    slot: u32,
-}
-
 /// A check of the bucket width.
 struct Check {
     time: u64,
-    /// Pops until then.
+    /// Pops until then, and until the next one.
     taken: u64,
+    next: u64,
 }
 
 /// The event queue.
@@ -81,10 +85,15 @@ pub(crate) struct Wheel {
     /// One bit per bucket of `near`, set if it is not empty.
     occupied: [u64; BUCKETS / 64],
     far: Rotations,
-    /// Buckets and slots of events beyond `far`.
-    beyond: Vec<Later>,
-    /// The first rotation of the events in `beyond`.
-    beyond_from: u64,
+    /// Events beyond `far`, by time.
+    beyond: Heap,
+    /// Events of crowded buckets, by time.
+    crowd: Heap,
+    /// The first events of `crowd` if they have one time, `due_at`: by hash.
+    due: Heap,
+    due_at: u64,
+    /// Events that were put into `beyond` and `crowd` so far.
+    numbered: u64,
     /// Events inserted and removed so far.
     put: u64,
     pub(crate) taken: u64,
@@ -108,12 +117,15 @@ impl Wheel {
             near: vec![[0; 2]; BUCKETS].try_into().expect("as many"),
             occupied: [0; BUCKETS / 64],
             far: Rotations::new(FAR),
-            beyond: Vec::new(),
-            beyond_from: u64::MAX,
+            beyond: Heap::default(),
+            crowd: Heap::default(),
+            due: Heap::default(),
+            due_at: 0,
+            numbered: 0,
             put: 0,
             taken: 0,
             distant: 0,
-            checked: Check { time: 0, taken: 0 },
+            checked: Check { time: 0, taken: 0, next: RETUNE },
         }
     }
 
@@ -138,7 +150,7 @@ impl Wheel {
         if tick < self.near_end {
             self.insert_near(arena, slot, tick);
         } else {
-            self.insert_distant(tick, slot);
+            self.insert_distant(time, slot);
         }
     }
 
@@ -158,7 +170,10 @@ impl Wheel {
     /// then unsorted.
     fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize) {
         let time = arena.slot(slot).time;
-        let last = arena.slot(self.near[index][TAIL]).time;
+        let Some(last) = arena.find(self.near[index][TAIL]) else {
+            return self.insert_crowded(time, slot);
+        };
+        let last = last.time;
         if time == last {
             self.tie(time, index);
         }
@@ -176,7 +191,8 @@ impl Wheel {
             return;
         }
         let mut before = first;
-        loop {
+        for _ in 0..LONG {
+            count_step();
             let next = arena.slot(at).next;
             let after = arena.slot(next).time;
             if time < after {
@@ -188,6 +204,25 @@ impl Wheel {
                 return;
             }
             (at, before) = (next, after);
+        }
+        self.crowd(arena, index);
+        self.insert_crowded(time, slot);
+    }
+
+    fn insert_crowded(&mut self, time: u64, slot: u32) {
+        self.crowd.push(Keyed { key: time, rank: 0, slot, number: self.numbered });
+        self.numbered += 1;
+    }
+
+    /// A bucket becomes crowded.
+    #[cold]
+    #[inline(never)]
+    fn crowd(&mut self, arena: &Arena, index: usize) {
+        let mut slot = self.near[index][HEAD] & !TIED;
+        self.near[index] = [slot | TIED, NIL];
+        while let Some(event) = arena.find(slot) {
+            self.insert_crowded(event.time, slot);
+            slot = event.next;
         }
     }
 
@@ -201,22 +236,31 @@ impl Wheel {
         }
     }
 
-    /// Sorts the first events of a bucket, if they have the same time and are unsorted; returns the first.
-    fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Slot) -> u32) -> u32 {
+    /// Sorts the first events of a bucket, if they have the same time and are unsorted; returns the first, or nothing if
+    /// they are too many.
+    fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Slot) -> u32) -> Option<u32> {
         let first = self.near[index][HEAD] & !TIED;
         let time = arena.slot(first).time;
-        if core::mem::replace(&mut self.untied, time) == time {
-            return first;
+        if self.untied == time {
+            return Some(first);
         }
         let key = rng::drawn(self.ties, time);
         let mut slot = first;
         while slot != NIL && arena.slot(slot).time == time {
             let rank = rank(arena.slot(slot));
+            if self.tied.len() == LONG {
+                self.tied.clear();
+                return None;
+            }
             self.tied.push(Tied { hash: rng::drawn(key, rank as u64), rank, slot });
             slot = arena.slot(slot).next;
         }
+        self.untied = time;
         // The sort is stable: events of one source stay in order of insertion.
-        self.tied.sort_by_key(|tied| (tied.hash, tied.rank));
+        self.tied.sort_by_key(|tied| {
+            count_step();
+            (tied.hash, tied.rank)
+        });
         let mut next = slot;
         if let Some(last) = self.tied.last().filter(|_| next == NIL) {
             self.near[index][TAIL] = last.slot;
@@ -225,18 +269,21 @@ impl Wheel {
             arena.slot_mut(slot).next = next;
             next = slot;
         }
-        next
+        Some(next)
     }
 
-    fn insert_distant(&mut self, tick: u64, slot: u32) {
+    fn insert_distant(&mut self, time: u64, slot: u32) {
         self.distant += 1;
-        let rotation = tick >> NEAR_BITS;
-        if rotation - (self.tick >> NEAR_BITS) >= FAR {
-            self.beyond_from = self.beyond_from.min(rotation);
-            self.beyond.push(Later { tick, slot });
+        let tick = time >> self.shift;
+        if (tick >> NEAR_BITS) - (self.tick >> NEAR_BITS) >= FAR {
+            self.beyond.push(Keyed { key: time, rank: 0, slot, number: self.numbered });
+            self.numbered += 1;
             return;
         }
-        self.far.push(rotation % FAR, (tick % NEAR) as u32, slot);
+        self.insert_far(tick, slot);
+    }
+    fn insert_far(&mut self, tick: u64, slot: u32) {
+        self.far.push((tick >> NEAR_BITS) % FAR, (tick % NEAR) as u32, slot);
     }
 
     /// Pops the first event if it is due at `limit` or before.
@@ -271,8 +318,8 @@ impl Wheel {
             if self.put == self.taken || next_word > limit >> self.shift {
                 return None;
             }
-            if self.taken - self.checked.taken >= RETUNE {
-                self.retune(arena);
+            if self.taken >= self.checked.next {
+                self.retune(arena, self.tick << self.shift);
                 continue;
             }
             self.tick = next_word;
@@ -282,7 +329,7 @@ impl Wheel {
         }
     }
 
-    /// [`Wheel::pop`] from a bucket that holds events of one time.
+    /// [`Wheel::pop`] from a bucket that holds events of one time, or is crowded.
     #[cold]
     #[inline(never)]
     fn pop_tied(
@@ -292,7 +339,13 @@ impl Wheel {
         (index, skip): (usize, u32),
         rank: impl Fn(&Slot) -> u32,
     ) -> Option<Taken> {
-        let slot = self.untie(arena, index, rank);
+        if self.near[index][TAIL] == NIL {
+            return self.pop_crowded(arena, limit, (index, skip), rank);
+        }
+        let Some(slot) = self.untie(arena, index, &rank) else {
+            self.crowd(arena, index);
+            return self.pop_crowded(arena, limit, (index, skip), rank);
+        };
         let found = arena.slot(slot);
         let (time, next, event) = (found.time, found.next, Event::of(found));
         if time > limit {
@@ -305,6 +358,50 @@ impl Wheel {
             self.occupied[index / 64] &= !(1 << (index % 64));
         }
         self.taken += 1;
+        Some(Taken { slot, time, event })
+    }
+
+    /// The slot of the first of several events of a crowded bucket at this time: of `first`, if that was popped already,
+    /// those that are due, and those that were inserted since.
+    fn pop_due(&mut self, arena: &Arena, time: u64, first: Option<Keyed>, rank: impl Fn(&Slot) -> u32) -> Option<u32> {
+        self.due_at = time;
+        let key = rng::drawn(self.ties, time);
+        let mut more = first;
+        while let Some(event) = more.or_else(|| self.crowd.pop_if(|key| key == time)) {
+            let rank = rank(arena.slot(event.slot));
+            self.due.push(Keyed { key: rng::drawn(key, rank as u64), rank, ..event });
+            more = None;
+        }
+        self.due.pop().map(|event| event.slot)
+    }
+
+    /// [`Wheel::pop`] from a crowded bucket.
+    fn pop_crowded(
+        &mut self,
+        arena: &mut Arena,
+        limit: u64,
+        (index, skip): (usize, u32),
+        rank: impl Fn(&Slot) -> u32,
+    ) -> Option<Taken> {
+        let time = if self.due.is_empty() { self.crowd.first_key()? } else { self.due_at };
+        if time > limit {
+            return None;
+        }
+        let slot = match self.crowd.pop_if(|_| self.due.is_empty()) {
+            Some(event) if self.crowd.first_key() != Some(time) => event.slot,
+            first => self.pop_due(arena, time, first, rank)?,
+        };
+        let event = Event::of(arena.slot(slot));
+        self.tick += skip as u64;
+        let next = if self.due.is_empty() { self.crowd.first_key() } else { Some(time) };
+        if next.is_none_or(|next| next >> self.shift != self.tick) {
+            self.occupied[index / 64] &= !(1 << (index % 64));
+        }
+        self.taken += 1;
+        if self.taken >= self.checked.next {
+            // A bucket that is far too wide may hold millions of events.
+            self.retune(arena, time);
+        }
         Some(Taken { slot, time, event })
     }
 
@@ -338,7 +435,8 @@ impl Wheel {
             // `near` is empty: jumps to just before the first rotation that holds an event.
             let rotation = self.tick >> NEAR_BITS;
             let first = (1..FAR).find(|ahead| !self.far.is_empty((rotation + ahead) % FAR));
-            let to = first.map_or(self.beyond_from, |ahead| rotation + ahead).min(self.beyond_from);
+            let beyond = self.beyond.first_key().map_or(u64::MAX, |time| (time >> self.shift) >> NEAR_BITS);
+            let to = first.map_or(beyond, |ahead| rotation + ahead).min(beyond);
             let to = (to - 1).min((limit >> self.shift) >> NEAR_BITS);
             if to > rotation {
                 self.tick = to << NEAR_BITS;
@@ -346,12 +444,9 @@ impl Wheel {
         }
         let rotation = self.tick >> NEAR_BITS;
         self.near_end = (rotation + 2) << NEAR_BITS;
-        if self.beyond_from < rotation + FAR {
-            self.beyond_from = u64::MAX;
-            for Later { tick, slot } in core::mem::take(&mut self.beyond) {
-                self.distant -= 1;
-                self.insert_distant(tick, slot);
-            }
+        let (shift, end) = (self.shift, rotation + FAR);
+        while let Some(event) = self.beyond.pop_if(|time| (time >> shift) >> NEAR_BITS < end) {
+            self.insert_far(event.key >> self.shift, event.slot);
         }
         self.spread(arena, rotation + 1);
     }
@@ -364,6 +459,7 @@ impl Wheel {
             for i in 0..events.len() {
                 let events = self.far.piece(piece).0;
                 let Listed { bucket, slot } = events[i];
+                count_step();
                 if let Some(soon) = events.get(i + SOON) {
                     prefetch::whole(arena.slot(soon.slot));
                 }
@@ -376,10 +472,10 @@ impl Wheel {
     /// Adjusts the width of a bucket to the mean gap of the last events.
     #[cold]
     #[inline(never)]
-    fn retune(&mut self, arena: &mut Arena) {
-        let now = self.tick << self.shift;
+    fn retune(&mut self, arena: &mut Arena, now: u64) {
         let gap = now.saturating_sub(self.checked.time) / (self.taken - self.checked.taken);
-        self.checked = Check { time: now, taken: self.taken };
+        let next = self.taken + RETUNE.max(self.len() as u64 / MOVED);
+        self.checked = Check { time: now, taken: self.taken, next };
         let wanted = (63 - (gap | 1).leading_zeros()).clamp(4, 30);
         if wanted.abs_diff(self.shift) < 2 {
             return;
@@ -389,6 +485,7 @@ impl Wheel {
         self.tick = now >> self.shift;
         self.near_end = ((self.tick >> NEAR_BITS) + 2) << NEAR_BITS;
         for slot in all {
+            count_step();
             let pending = arena.slot(slot);
             let (time, event) = (pending.time, Event::of(pending));
             self.insert(arena, slot, time, event);
@@ -398,25 +495,32 @@ impl Wheel {
     /// Removes every pending slot, in an order in which those of one time are in order of insertion.
     pub(crate) fn take_all(&mut self, arena: &Arena) -> Vec<u32> {
         let all = self.slots(arena);
-        self.beyond.clear();
         self.far.clear();
+        for heap in [&mut self.beyond, &mut self.crowd, &mut self.due] {
+            heap.clear();
+        }
         self.occupied.fill(0);
-        (self.put, self.distant, self.beyond_from) = (self.taken, 0, u64::MAX);
+        (self.put, self.distant) = (self.taken, 0);
         all
     }
 
-    /// Every pending slot, in no order.
+    /// Every pending slot; those of one time are in order of insertion.
     pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
+        let heaps = [&self.beyond, &self.crowd, &self.due];
+        let mut in_heaps: Vec<&Keyed> = heaps.into_iter().flat_map(Heap::iter).collect();
+        in_heaps.sort_unstable_by_key(|event| event.number);
         let mut all = Vec::with_capacity(self.len());
-        all.extend(self.beyond.iter().map(|later| later.slot));
-        let occupied = |index: usize| self.occupied[index / 64] >> (index % 64) & 1 != 0;
-        let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
+        all.extend(in_heaps.iter().map(|event| event.slot));
         all.extend(self.far.slots());
-        for chain in near {
-            let mut slot = chain[HEAD] & !TIED;
-            while slot != NIL {
-                all.push(slot);
-                slot = arena.slot(slot).next;
+        for (word, mut bits) in self.occupied.into_iter().enumerate() {
+            while bits != 0 {
+                let [head, tail] = self.near[word * 64 + bits.trailing_zeros() as usize];
+                bits &= bits - 1;
+                let mut slot = if tail == NIL { NIL } else { head & !TIED };
+                while slot != NIL {
+                    all.push(slot);
+                    slot = arena.slot(slot).next;
+                }
             }
         }
         all
@@ -430,46 +534,4 @@ impl Wheel {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use explicate_core::rng::Rng;
-
-    /// Against a plain sorted list, with spans from nanoseconds to hours.
-    #[test]
-    fn order_is_time_then_hash_then_rank_then_insertion() {
-        let rank = |slot: &Slot| Event::of(slot).place();
-        for seed in 0..6usize {
-            let mut rng = Rng::stream(seed as u64, "wheel");
-            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(seed as u64));
-            let mut expected: std::collections::BTreeMap<(u64, u64, u32, u64), u32> = std::collections::BTreeMap::new();
-            let (mut now, mut count) = (0u64, 0u64);
-            for step in 0..30_000u64 {
-                let grows = step < 20_000 && !rng.next_u64().is_multiple_of(3);
-                if grows || expected.is_empty() && step < 20_000 {
-                    let magnitude = rng.next_u64() % [14, 24, 30, 36, 45, 20][seed];
-                    let slot = arena.take();
-                    let time = now + rng.next_u64() % (1 << magnitude);
-                    let place = (rng.next_u64() % 4) as u32;
-                    wheel.insert(&mut arena, slot, time, Event::arrival(place));
-                    let hash = rng::drawn(rng::drawn(seed as u64, time), place as u64);
-                    expected.insert((time, hash, place, count), slot);
-                    count += 1;
-                } else {
-                    let limit = if rng.next_u64().is_multiple_of(8) { now + 1000 } else { u64::MAX };
-                    let first = expected.first_key_value().map(|(k, v)| (*k, *v)).filter(|(k, _)| k.0 <= limit);
-                    let got = wheel.pop(&mut arena, limit, rank);
-                    assert_eq!(got.map(|t| t.slot), first.map(|(_, slot)| slot), "seed {seed} step {step}");
-                    if let Some((key, slot)) = first {
-                        expected.remove(&key);
-                        now = key.0;
-                        arena.give(slot);
-                        assert!(wheel.now().0 <= now);
-                    } else if limit != u64::MAX {
-                        now = limit; // the search of the queue is there now
-                    }
-                }
-                assert_eq!(wheel.len(), expected.len());
-            }
-        }
-    }
-}
+mod tests;
