@@ -218,6 +218,7 @@ cost: install packages ## Instructions per packet-hop against their limit
 	$(PY) bench/cost.py
 	$(PY) bench/cost_rows.py --judge
 	$(PY) bench/cost_million.py --judge
+	$(PY) bench/cost_queue.py --judge
 
 cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
 	$(PY) bench/cost_rows.py --markdown docs/performance.md
@@ -231,6 +232,9 @@ cost-scaling: install packages ## Cost against flows, bandwidth-delay product an
 
 cost-million: install packages ## Cost with up to a million flows over 100 links; fills docs/performance.md
 	$(PY) bench/cost_million.py --markdown docs/performance.md
+
+cost-queue: install packages ## What the event queue costs where times are bad for it; fills docs/performance.md
+	$(PY) bench/cost_queue.py --markdown docs/performance.md
 
 cost-accept: install packages ## Makes today's counts the ones that `make cost` judges by
 	$(PY) bench/cost_rows.py --accept --markdown docs/performance.md
@@ -261,4 +265,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test gateway-bench soak
+.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test gateway-bench soak
