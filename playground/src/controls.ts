@@ -50,14 +50,14 @@ export class Controls {
     this.form.hidden = link.possible.length === 0;
     if (this.form.hidden) return;
     const last = (what: Change[2], otherwise: number) => changes.filter((c) => c[2] === what && c[1] === link.name).at(-1)?.[3] ?? otherwise;
-    const set = (what: Change[2], factor: number) => (v: number) => this.actions.change([[0, link.name, what, v * factor]]);
+    const set = (what: Change[2], of: (shown: number) => number) => (v: number) => this.actions.change([[0, link.name, what, of(v)]]);
     const around = (value: number) => FACTORS.map((factor) => Number((value * factor).toPrecision(3)));
     const [rate, delay, buffer] = [link.rate / 1e6, link.delay * 1000, (link.limit ?? 0) / 1000];
     const sliders: [string, Slider][] = [
-      ["rate", { label: "Rate", values: around(rate), value: last("rate", link.rate) / 1e6, show: (v) => `${v} Mbit/s`, set: set("rate", 1e6) }],
-      ["delay", { label: "Delay", values: around(Math.max(delay, 1)), value: last("delay", link.delay) * 1000, show: (v) => `${v} ms`, set: set("delay", 1e-3) }],
-      ["loss", { label: "More loss", values: LOSSES, value: last("loss", 0) * 100, show: (v) => `${v} %`, set: set("loss", 0.01) }],
-      ["buffer", { label: "Buffer", values: around(buffer), value: last("buffer", buffer * 1000) / 1000, show: (v) => `${v} kB`, set: set("buffer", 1000) }],
+      ["rate", { label: "Rate", values: around(rate), value: last("rate", link.rate) / 1e6, show: (v) => `${v} Mbit/s`, set: set("rate", (v) => v * 1e6) }],
+      ["delay", { label: "Delay", values: around(Math.max(delay, 1)), value: last("delay", link.delay) * 1000, show: (v) => `${v} ms`, set: set("delay", (v) => v / 1e3) }],
+      ["loss", { label: "More loss", values: LOSSES, value: last("loss", 0) * 100, show: (v) => `${v} %`, set: set("loss", (v) => v / 100) }],
+      ["buffer", { label: "Buffer", values: around(buffer), value: last("buffer", buffer * 1000) / 1000, show: (v) => `${v} kB`, set: set("buffer", (v) => v * 1e3) }],
     ];
     const possible = sliders.filter(([what]) => link.possible.includes(what) && (what !== "buffer" || link.limit !== null));
     this.group(link.name, "changes while it runs", possible.map(([, slider]) => this.slider(slider)));

@@ -273,3 +273,11 @@ def test_the_installed_command(native_real: ModuleType, tmp_path: Path) -> None:
     assert traced.returncode == 0, traced.stderr
     assert traced.stdout.count("\n") > 10
     assert list((tmp_path / "captures").glob("*.pcapng"))
+
+
+def test_a_sample_is_found_by_its_time(native_real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_native", native_real)
+    sets = {"duration": "2s", "warmup": "0s", "sampling.every": "100ms", "sampling.of": ["queue"]}
+    samples = explicate.run(engine.template("dumbbell"), set=sets).samples
+    assert sorted(samples["time_s"].unique()) == [float(f"{k / 10:.1f}") for k in range(1, 21)]
+    assert samples.filter(pl.col("time_s") == 0.3).height > 0

@@ -10,7 +10,7 @@ import explicate
 from explicate import figures
 from explicate.figures import Figure, Study
 from explicate.figures.spread import _around, _cdf, _decade_ends, _ellipse
-from explicate.figures.study import POINT, _samples, binned, span_text
+from explicate.figures.study import POINT, _samples, _warmup, binned, span_text
 from explicate.figures.sweep import axis_label, measure_label
 from explicate.results import Results
 from explicate.summary import with_slowdown
@@ -206,3 +206,9 @@ def test_names_of_axes_and_measures() -> None:
 def test_a_span_longer_than_the_run_has_everything() -> None:
     frame = pl.DataFrame({POINT: ["a"] * 2, "time_s": [0.1, 0.2], "value": [1.0, 3.0]})
     assert binned(frame, {"a": 10.0})["value"].to_list() == [2.0]
+
+
+def test_times_are_what_their_decimal_texts_are_read_as():
+    assert [_warmup(f'warmup = "{text}"') for text in ("700ms", "3us", "1.1s", "2min")] == [0.7, 3e-6, 1.1, 120.0]
+    frame = pl.DataFrame({POINT: ["a"] * 9, "time_s": [k / 10 for k in range(1, 10)], "value": [1.0] * 9})
+    assert binned(frame, {"a": 0.1})["time_s"].to_list() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]

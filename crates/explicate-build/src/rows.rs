@@ -3,7 +3,7 @@
 use explicate_core::endpoint::{ReceiverStats, SenderStats};
 use explicate_core::port::PortStats;
 use explicate_core::port::stats::{Causes, QueueSummary};
-use explicate_core::units::Time;
+use explicate_core::units::{Time, mean_millis, per_second};
 
 use crate::tables::Table;
 use explicate_scenario::model::FlowGroup;
@@ -28,8 +28,8 @@ pub struct FlowRow<'a> {
     pub after: (SenderStats, ReceiverStats),
     /// Connections begun, and torn down.
     pub sessions: (u64, u64),
-    /// Length of the measured span, seconds.
-    pub span: f64,
+    /// Length of the measured span.
+    pub span: Time,
 }
 
 /// Data of a link at the end of a run.
@@ -52,23 +52,19 @@ pub struct LinkRow<'a> {
     pub time_to_ninety: Option<Time>,
 }
 
-fn per_second(amount: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { amount as f64 / seconds } else { f64::NAN }
-}
-
 impl FlowRow<'_> {
     /// Appends the row.
     pub fn push(&self, table: &mut Table) {
         let ((flow_before, sink_before), (flow, receiver)) = (&self.before, &self.after);
         let samples = flow.rtt_count - flow_before.rtt_count;
-        let rtt = (samples > 0).then(|| (flow.rtt_sum - flow_before.rtt_sum) as f64 / samples as f64 * 1e-6);
-        let completed = (self.completed != Time::NEVER).then(|| self.completed.since(self.start).as_secs_f64());
+        let rtt = (samples > 0).then(|| mean_millis(flow.rtt_sum - flow_before.rtt_sum, samples));
+        let completed = (self.completed != Time::NEVER).then(|| self.completed.since(self.start).to_seconds());
         table.push([
             self.run.into(),
             self.name.into(),
             self.group.name.as_str().into(),
             self.group.protocol.as_str().into(),
-            self.start.as_secs_f64().into(),
+            self.start.to_seconds().into(),
             self.size.map(|bytes| bytes as f64).into(),
             (8.0 * per_second(receiver.payload - sink_before.payload, self.span)).into(),
             (8.0 * per_second(receiver.bytes - sink_before.bytes, self.span)).into(),
@@ -125,7 +121,7 @@ impl LinkRow<'_> {
             measured.channel.into(),
             self.total.lost_or_dropped().into(),
             measured.marks.into(),
-            self.time_to_ninety.map(|t| t.as_secs_f64()).into(),
+            self.time_to_ninety.map(|t| t.to_seconds()).into(),
             measured.damaged.into(),
             measured.copies.into(),
         ]);

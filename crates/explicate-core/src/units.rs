@@ -33,13 +33,18 @@ impl Time {
         // `as` saturates, so the limits are as documented.
         Time((s * 1e9 + 0.5) as u64)
     }
-    /// This span or instant in seconds.
+    /// This span or instant in seconds, for arithmetic: the last digit may be wrong. Results leave by
+    /// [`Time::to_seconds`].
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
-    /// This span or instant in milliseconds.
-    pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 * 1e-6
+    /// This span or instant in seconds, for results: the nearest number, so that 300 ms are equal to 0.3.
+    pub fn to_seconds(self) -> f64 {
+        ratio(self.0 as u128, 1_000_000_000)
+    }
+    /// This span or instant in milliseconds, for results: the nearest number.
+    pub fn to_millis(self) -> f64 {
+        ratio(self.0 as u128, 1_000_000)
     }
     /// The first multiple of `tick` that is not before this; never stays never.
     pub const fn next_multiple_of(self, tick: Time) -> Time {
@@ -73,7 +78,8 @@ impl Sub for Time {
 }
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Time::NEVER { f.write_str("never") } else { write!(f, "{:.9}s", self.as_secs_f64()) }
+        let (seconds, rest) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        if *self == Time::NEVER { f.write_str("never") } else { write!(f, "{seconds}.{rest:09}s") }
     }
 }
 impl fmt::Display for Time {
@@ -109,6 +115,33 @@ impl Rate {
     }
 }
 
+/// `amount` for each second of `span`, for results: the nearest number; NaN if the span is empty.
+pub fn per_second(amount: u64, span: Time) -> f64 {
+    ratio(amount as u128 * 1_000_000_000, span.0 as u128)
+}
+
+/// The mean in milliseconds of `count` times whose sum is `nanoseconds`, for results: the nearest number; NaN if there are
+/// none.
+pub fn mean_millis(nanoseconds: u64, count: u64) -> f64 {
+    ratio(nanoseconds as u128, count as u128 * 1_000_000)
+}
+
+/// The number that is nearest to a quotient; NaN if `denominator`, which is below 2^73, is zero.
+fn ratio(numerator: u128, denominator: u128) -> f64 {
+    const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
+    if denominator == 0 {
+        return f64::NAN;
+    }
+    if numerator == 0 || numerator <= EXACT && denominator <= EXACT {
+        return numerator as f64 / denominator as f64;
+    }
+    // More binary digits than a float has, the last of them set if any beyond it is: the conversion rounds correctly.
+    let shift = numerator.leading_zeros();
+    let shifted = numerator << shift;
+    let quotient = (shifted / denominator) | u128::from(!shifted.is_multiple_of(denominator));
+    libm::ldexp(quotient as f64, -(shift as i32))
+}
+
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Bytes(pub u64);
@@ -127,6 +160,43 @@ mod tests {
         let tick = |t: Time| t.next_multiple_of(Time::millis(10));
         assert_eq!(tick(Time::millis(30)), Time::millis(30));
         assert_eq!((tick(Time(30_000_001)), tick(Time::NEVER)), (Time::millis(40), Time::NEVER));
+    }
+
+    /// What a reader of the decimal text gets, who is taken to round correctly.
+    fn read(text: &str) -> f64 {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn results_are_the_numbers_nearest_to_the_exact_values() {
+        use alloc::format;
+        assert_eq!((Time::millis(300).to_seconds(), Time::secs(15).to_seconds()), (0.3, 15.0));
+        let mut rng = crate::rng::Rng::stream(1, "decimal");
+        for bits in 1..=64 {
+            for _ in 0..1000 {
+                let (a, b) = (rng.next_u64() >> (64 - bits), rng.next_u64());
+                let (seconds, rest) = (a / 1_000_000_000, a % 1_000_000_000);
+                assert_eq!(Time(a).to_seconds(), read(&format!("{seconds}.{rest:09}")), "{a} ns");
+                assert_eq!(
+                    format!("{:?}", Time(a >> 1)),
+                    format!("{}.{:09}s", (a >> 1) / 1_000_000_000, (a >> 1) % 1_000_000_000)
+                );
+                let (millis, rest) = (a / 1_000_000, a % 1_000_000);
+                assert_eq!(Time(a).to_millis(), read(&format!("{millis}.{rest:06}")), "{a} ns");
+                assert_eq!(mean_millis(a, 1), Time(a).to_millis());
+                // A second of 2^k parts is exact, whatever the amount.
+                let k = b % 33;
+                assert_eq!(per_second(a, Time(1_000_000_000 << k)), a as f64 / (1u64 << k) as f64);
+                // In a span of 10^k ns the digits stay, and the point moves.
+                let k = b % 19;
+                let text = format!("{a}e{}", 9 - k as i32);
+                assert_eq!(per_second(a, Time(10u64.pow(k as u32))), read(&text), "{text}");
+            }
+        }
+        assert!(per_second(3, Time::ZERO).is_nan() && per_second(u64::MAX, Time::ZERO).is_nan());
+        assert!(mean_millis(0, 0).is_nan() && mean_millis(u64::MAX, 0).is_nan());
+        assert_eq!(per_second(u64::MAX, Time(1)), read("18446744073709551615e9"));
+        assert_eq!((mean_millis(0, u64::MAX), mean_millis(10, 3)), (0.0, 10.0 / 3e6));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rows of the result tables.
 
 use explicate_build::tables::{Cell, Tables};
+use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
 use crate::network::{Class, SenderStats};
@@ -24,7 +25,7 @@ pub(crate) fn measure(
     network: &crate::network::Network,
     before: &[SenderStats],
 ) {
-    let span = scenario.duration.since(scenario.warmup).as_secs_f64();
+    let span = scenario.duration.since(scenario.warmup).to_seconds();
     for (class, before) in network.classes.iter().zip(before) {
         let group = &scenario.flows[class.group as usize];
         let stats = &class.stats;
@@ -37,7 +38,8 @@ pub(crate) fn measure(
             name(scenario, class).into(),
             group.name.as_str().into(),
             group.protocol.as_str().into(),
-            class.start.into(),
+            // It was given in nanoseconds.
+            Time::from_secs_f64(class.start).to_seconds().into(),
             Cell::F64(if size.is_finite() { size } else { f64::NAN }),
             per_flow(delivered * class.payload).into(),
             per_flow(delivered).into(),

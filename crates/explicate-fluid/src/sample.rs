@@ -1,6 +1,7 @@
 //! Samples over time, under the simulator's names.
 
 use explicate_build::tables::{Cell, Table};
+use explicate_core::units::Time;
 use explicate_scenario::model::{Sampling, Scenario};
 
 use crate::engine::Engine;
@@ -8,8 +9,7 @@ use crate::measure::name;
 
 /// Takes samples.
 pub(crate) struct Sampler {
-    /// Period, seconds.
-    every: f64,
+    every: Time,
     taken: u64,
     of: Wanted,
     names: Vec<String>,
@@ -34,7 +34,7 @@ impl Sampler {
         let Sampling { every, of } = &scenario.sampling;
         let of = |name: &str| of.iter().any(|n| n == name);
         Some(Sampler {
-            every: every.filter(|e| e.0 > 0)?.as_secs_f64(),
+            every: every.filter(|e| e.0 > 0)?,
             taken: 0,
             of: Wanted {
                 queue: of("queue"),
@@ -53,7 +53,7 @@ impl Sampler {
 
     /// After a step: samples everything if that is due.
     pub(crate) fn step(&mut self, run: u64, scenario: &Scenario, engine: &Engine<'_>, table: &mut Table) {
-        let at = (self.taken + 1) as f64 * self.every;
+        let (at, every) = (Time((self.taken + 1) * self.every.0).to_seconds(), self.every.to_seconds());
         if engine.now() + 0.5 * engine.network.dt < at {
             return;
         }
@@ -79,7 +79,7 @@ impl Sampler {
                 }
             }
             if self.of.throughput {
-                let rate = (link.stats.total - *before) / self.every;
+                let rate = (link.stats.total - *before) / every;
                 put(table, object, "throughput_bps", 8.0 * rate);
                 put(table, object, "utilisation", rate / link.rate);
             }
@@ -97,7 +97,7 @@ impl Sampler {
             if self.of.rtt && class.sender.is_some() {
                 put(table, object, "rtt_ms", class.rtt * 1e3);
             }
-            let rate = 8.0 * (class.stats.delivered - *before) / class.count / self.every;
+            let rate = 8.0 * (class.stats.delivered - *before) / class.count / every;
             if self.of.throughput {
                 put(table, object, "throughput_bps", rate);
             }

@@ -71,7 +71,7 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
             }
         };
         let value = Cell::F64(s.value);
-        tables.samples.push([number.into(), s.at.as_secs_f64().into(), object.into(), s.variable.into(), value]);
+        tables.samples.push([number.into(), s.at.to_seconds().into(), object.into(), s.variable.into(), value]);
     }
     let name = scenario.name.as_str();
     tables.run.push([number.into(), name.into(), run.seed.into(), version.into(), scenario.resolved.as_str().into()]);
@@ -100,11 +100,6 @@ pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<String> {
     )]
 }
 
-/// Seconds from the end of the warm-up to the end.
-fn span(scenario: &Scenario) -> f64 {
-    scenario.duration.since(scenario.warmup).as_secs_f64()
-}
-
 fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run, names: &[String]) {
     for (id, ((ends, before), name)) in run.engine.ends.iter().zip(&run.baseline).zip(names).enumerate() {
         let row = FlowRow {
@@ -117,7 +112,7 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
             before: *before,
             after: ends.stats(),
             sessions: ends.sessions(),
-            span: span(scenario),
+            span: scenario.duration.since(scenario.warmup),
         };
         row.push(table);
     }
@@ -125,7 +120,7 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
 
 fn measure_links(table: &mut Table, scenario: &Scenario, number: u64, run: &mut Run) {
     let (from, to) = (scenario.warmup.min(scenario.duration), scenario.duration);
-    let span = span(scenario);
+    let span = scenario.duration.since(scenario.warmup).as_secs_f64();
     for (index, link) in scenario.links.iter().enumerate() {
         let queue = run.engine.queue_of_mut(index).queue(from, to);
         let port = &run.engine.links[index].port;

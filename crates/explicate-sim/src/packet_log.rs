@@ -80,7 +80,8 @@ impl PacketLog {
             let link = entry.link.map_or("", |l| &links[l as usize]);
             let what =
                 if entry.what.is_none() && entry.packet.is_damaged() { "drop:damaged" } else { event(entry.what) };
-            let _ = write!(text, "{:>14.9}  {link:<width$}  {what:<14}", entry.at.as_secs_f64());
+            let at = format!("{}.{:09}", entry.at.0 / 1_000_000_000, entry.at.0 % 1_000_000_000);
+            let _ = write!(text, "{at:>14}  {link:<width$}  {what:<14}");
             describe(&mut text, &entry.packet, flows);
             text.push('\n');
         }

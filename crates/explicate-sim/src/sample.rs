@@ -1,7 +1,7 @@
 //! Samples over time, as requested by `[sampling]`, in long form.
 
 use explicate_core::endpoint::SenderStats;
-use explicate_core::units::Time;
+use explicate_core::units::{Time, mean_millis, per_second};
 use explicate_scenario::model::Sampling;
 
 use crate::engine::Engine;
@@ -137,14 +137,15 @@ impl Sampler {
             let port = &engine.links[*index as usize].port;
             if self.throughput {
                 let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
-                let rate = (port.stats.bytes - before.bytes) as f64 / seconds;
+                let bytes = port.stats.bytes - before.bytes;
+                let rate = bytes as f64 / seconds;
                 let offered = port.offered(at - self.every, at) / seconds;
                 let share = match over {
                     Some((medium, number)) => (medium.airtime(number).1 - before.airtime).as_secs_f64() / seconds,
                     None if offered > 0.0 => rate / offered,
                     None => f64::NAN,
                 };
-                put("throughput_bps", 8.0 * rate);
+                put("throughput_bps", 8.0 * per_second(bytes, self.every));
                 put("utilisation", share);
             }
             let airtime = over.map_or(Time::ZERO, |(medium, number)| medium.airtime(number).1);
@@ -166,7 +167,6 @@ impl Sampler {
 
     fn take_flows(&mut self, engine: &mut Engine) {
         let at = engine.now();
-        let seconds = self.every.as_secs_f64();
         for (index, (ends, before)) in engine.ends.iter_mut().zip(&mut self.flows).enumerate() {
             if ends.start > at {
                 continue;
@@ -181,13 +181,13 @@ impl Sampler {
             }
             let samples = flow.rtt_count - before.flow.rtt_count;
             if self.rtt && samples > 0 {
-                put("rtt_ms", (flow.rtt_sum - before.flow.rtt_sum) as f64 / samples as f64 * 1e-6);
+                put("rtt_ms", mean_millis(flow.rtt_sum - before.flow.rtt_sum, samples));
             }
             if self.throughput {
-                put("throughput_bps", 8.0 * (receiver.bytes - before.bytes) as f64 / seconds);
+                put("throughput_bps", 8.0 * per_second(receiver.bytes - before.bytes, self.every));
             }
             if self.goodput {
-                put("goodput_bps", 8.0 * (receiver.payload - before.payload) as f64 / seconds);
+                put("goodput_bps", 8.0 * per_second(receiver.payload - before.payload, self.every));
             }
             *before = Before { bytes: receiver.bytes, payload: receiver.payload, flow };
         }

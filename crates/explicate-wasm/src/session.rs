@@ -100,7 +100,7 @@ impl Session {
                     "from": scenario.nodes[link.from],
                     "to": scenario.nodes[link.to],
                     "rate": link.rate.0,
-                    "delay": link.delay.as_secs_f64(),
+                    "delay": link.delay.to_seconds(),
                     "limited": engine.queue_of(i).has_qdisc(),
                     "queue": port.queue.as_ref().map(|q| q.kind.name()),
                     "limit": port.queue.as_ref().and_then(limit_of),
@@ -119,14 +119,14 @@ impl Session {
                 json!({
                     "name": format!("{}.{}", group.name, ends.number),
                     "protocol": group.protocol,
-                    "start": ends.start.as_secs_f64(),
+                    "start": ends.start.to_seconds(),
                 })
             })
             .collect();
         let spread = scenario.flows.iter().any(|g| !matches!(g.start, Start::At(_)));
         json!({
             "name": scenario.name,
-            "duration": scenario.duration.as_secs_f64(),
+            "duration": scenario.duration.to_seconds(),
             "links": links,
             "flows": flows,
             "spread": spread,
@@ -136,7 +136,7 @@ impl Session {
     }
     /// Simulated seconds so far.
     pub fn now(&self) -> f64 {
-        self.run.engine().now().as_secs_f64()
+        self.run.engine().now().to_seconds()
     }
     /// Whether the run has ended.
     pub fn is_done(&self) -> bool {
@@ -200,7 +200,7 @@ impl Session {
                 self.variables.push(sample.variable);
                 self.variables.len() - 1
             });
-            all.extend([sample.at.as_secs_f64(), object, variable as f64, sample.value]);
+            all.extend([sample.at.to_seconds(), object, variable as f64, sample.value]);
         }
         self.handed = samples.len();
         all

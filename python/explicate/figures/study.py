@@ -29,7 +29,7 @@ FEWEST_SPANS = 50
 POINT = "_point"
 WORDS = (VARIANT, "results")
 """Axes whose values stand for themselves: the protocols of a comparison, the two sides of a difference."""
-SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+SECONDS = {"ns": (1, 1e9), "us": (1, 1e6), "µs": (1, 1e6), "ms": (1, 1e3), "s": (1, 1), "min": (60, 1), "h": (3600, 1)}
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def binned(frame: pl.DataFrame, spans: Mapping[str, float]) -> pl.DataFrame:
     span = pl.col(POINT).replace_strict(dict(spans), return_dtype=pl.Float64)
     end = largest(frame["time_s"])
     return (
-        frame.with_columns(((pl.col("time_s") / span - 1e-6).ceil() * span).alias("time_s"))
+        frame.with_columns(((pl.col("time_s") / span - 1e-6).ceil() * span).round(9).alias("time_s"))
         .filter(pl.col("time_s") <= pl.max_horizontal(pl.lit(end), span) * (1 + 1e-9))
         .group_by([*keys, "time_s"], maintain_order=True)
         .agg(pl.col("value").mean())
@@ -171,7 +171,8 @@ def _warmup(scenario: str) -> float:
     except tomllib.TOMLDecodeError:
         return 0.0
     match = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-zµ]+)\s*", str(text))
-    return float(match[1]) * SECONDS.get(match[2], 0.0) if match else 0.0
+    factor, parts = SECONDS.get(match[2], (0, 1)) if match else (0, 1)
+    return float(match[1]) * factor / parts if match else 0.0
 
 
 def label_points(frame: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:

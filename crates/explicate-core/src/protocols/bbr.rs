@@ -365,7 +365,7 @@ impl Sender for BbrSender {
         put("pacing_bps", 8.0 * self.packet * self.pacing);
         put("pacing_gain", self.pacing_gain);
         put("bandwidth_bps", 8.0 * self.packet * self.bandwidth);
-        put("rtprop_ms", if self.rtprop == Time::NEVER { 0.0 } else { self.rtprop.as_millis_f64() });
+        put("rtprop_ms", if self.rtprop == Time::NEVER { 0.0 } else { self.rtprop.to_millis() });
         put("mode", self.mode as u8 as f64);
     }
 }

@@ -150,7 +150,7 @@ impl Sender for VegasSender {
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
         put("waiting_packets", self.waiting);
-        put("base_rtt_ms", if self.base == Time::NEVER { 0.0 } else { self.base.as_millis_f64() });
+        put("base_rtt_ms", if self.base == Time::NEVER { 0.0 } else { self.base.to_millis() });
     }
 }
 

@@ -124,7 +124,7 @@ impl Sender for WestwoodSender {
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
         put("bwe_segments_per_s", self.bwe);
-        put("rtt_min_ms", if self.rtt_min == Time::NEVER { 0.0 } else { self.rtt_min.as_millis_f64() });
+        put("rtt_min_ms", if self.rtt_min == Time::NEVER { 0.0 } else { self.rtt_min.to_millis() });
     }
 }
 

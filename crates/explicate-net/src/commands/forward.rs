@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use explicate_build::ports::port;
 use explicate_core::port::Port;
 use explicate_core::rng::Rng;
-use explicate_core::units::Time;
+use explicate_core::units::{Time, per_second};
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
@@ -193,10 +193,10 @@ struct Meter {
 impl Meter {
     /// Bit/s.
     fn rates(&mut self, forwarder: &Forwarder, now: Time) -> Vec<f64> {
-        let seconds = now.since(self.since).as_secs_f64().max(1e-9);
+        let span = now.since(self.since).max(Time(1));
         let bytes: Vec<u64> = forwarder.interfaces.iter().map(|i| i.output.bytes).collect();
         self.bytes.resize(bytes.len(), 0);
-        let rates = bytes.iter().zip(&self.bytes).map(|(now, before)| 8.0 * (now - before) as f64 / seconds).collect();
+        let rates = bytes.iter().zip(&self.bytes).map(|(now, before)| 8.0 * per_second(now - before, span)).collect();
         (self.since, self.bytes) = (now, bytes);
         rates
     }
@@ -285,7 +285,7 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
                 "damaged": total.damaged,
                 "queue_packets": output.port.backlog().1,
                 "queue_bytes": output.port.backlog().0,
-                "delay_ms": link.delay.as_millis_f64(),
+                "delay_ms": link.delay.to_millis(),
                 "late_p50_us": output.late.percentile(0.5).0 as f64 / 1e3,
                 "late_p99_us": output.late.percentile(0.99).0 as f64 / 1e3,
                 "variables": variables,
@@ -300,7 +300,7 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
     json!({
         "event": "report",
         "variables": variables,
-        "time_s": now.as_secs_f64(),
+        "time_s": now.to_seconds(),
         "received": c.received,
         "explicit": c.explicit,
         "tagged": c.tagged,

@@ -82,7 +82,7 @@ impl ControllerLog {
             ),
             _ => ("own", format!("routers on the path answer: sending by {}", self.protocol)),
         };
-        self.all.push(json!({ "seconds": now.as_secs_f64(), "law": word, "told": sentence }));
+        self.all.push(json!({ "seconds": now.to_seconds(), "law": word, "told": sentence }));
         if json { Ok(()) } else { say(format!("{:6.2} s  {sentence}", now.as_secs_f64())) }
     }
 }

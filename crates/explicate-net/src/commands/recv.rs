@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::time::Duration;
 
-use explicate_core::units::Time;
+use explicate_core::units::{Time, per_second};
 use explicate_core::wire::UDP_PORT;
 use serde_json::{Value, json};
 
@@ -100,12 +100,10 @@ pub(super) fn run(args: &Recv) -> Result<()> {
             }
             if now >= next {
                 let payload: u64 = receivers.flows.values().map(|f| f.receiver.stats().payload).sum();
-                let (rate, flows) = (
-                    8.0 * payload.saturating_sub(before) as f64 / now.since(since).as_secs_f64(),
-                    receivers.flows.len(),
-                );
+                let (rate, flows) =
+                    (8.0 * per_second(payload.saturating_sub(before), now.since(since)), receivers.flows.len());
                 if payload != before {
-                    let event = json!({ "event": "interval", "start": since.as_secs_f64(), "end": now.as_secs_f64(), "bits_per_second": rate, "flows": flows });
+                    let event = json!({ "event": "interval", "start": since.to_seconds(), "end": now.to_seconds(), "bits_per_second": rate, "flows": flows });
                     report(args, event, || {
                         let (from, to) = (since.as_secs_f64(), now.as_secs_f64());
                         format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s in {flows} flows", rate / 1e6)

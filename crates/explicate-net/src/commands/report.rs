@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::units::Time;
+use explicate_core::units::{Time, per_second};
 use serde_json::{Value, json};
 
 use crate::endpoint::sending::Sending;
@@ -43,14 +43,14 @@ impl Done {
 
 /// A flow in an interval.
 fn stream(id: u32, (from, to): (Time, Time), done: Done, cwnd: f64, packet: u16) -> Value {
-    let seconds = to.since(from).as_secs_f64();
+    let span = to.since(from);
     json!({
         "socket": id,
-        "start": from.as_secs_f64(),
-        "end": to.as_secs_f64(),
-        "seconds": seconds,
+        "start": from.to_seconds(),
+        "end": to.to_seconds(),
+        "seconds": span.to_seconds(),
         "bytes": done.bytes,
-        "bits_per_second": if seconds > 0.0 { 8.0 * done.bytes as f64 / seconds } else { 0.0 },
+        "bits_per_second": if span > Time::ZERO { 8.0 * per_second(done.bytes, span) } else { 0.0 },
         "retransmits": done.retransmissions,
         "snd_cwnd": (cwnd * packet as f64) as u64,
         "rtt": done.rtt_us(),
@@ -62,14 +62,14 @@ fn stream(id: u32, (from, to): (Time, Time), done: Done, cwnd: f64, packet: u16)
 /// The sum of flows in an interval.
 fn sum(streams: &[Value], (from, to): (Time, Time)) -> Value {
     let total = |key: &str| streams.iter().filter_map(|s| s[key].as_u64()).sum::<u64>();
-    let seconds = to.since(from).as_secs_f64();
+    let span = to.since(from);
     let bytes = total("bytes");
     json!({
-        "start": from.as_secs_f64(),
-        "end": to.as_secs_f64(),
-        "seconds": seconds,
+        "start": from.to_seconds(),
+        "end": to.to_seconds(),
+        "seconds": span.to_seconds(),
         "bytes": bytes,
-        "bits_per_second": if seconds > 0.0 { 8.0 * bytes as f64 / seconds } else { 0.0 },
+        "bits_per_second": if span > Time::ZERO { 8.0 * per_second(bytes, span) } else { 0.0 },
         "retransmits": total("retransmits"),
         "omitted": false,
         "sender": true,

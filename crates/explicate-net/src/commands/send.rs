@@ -132,7 +132,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         series.write(now, |put| {
             for (id, Sending { flow, .. }) in &mut endpoint.sending {
-                put(*id, "srtt_ms", flow.srtt().as_millis_f64());
+                put(*id, "srtt_ms", flow.srtt().to_millis());
                 flow.probe(&mut |variable, value| put(*id, variable, value));
             }
         })?;

@@ -1,6 +1,6 @@
 //! Metrics of `explicated recv`.
 
-use explicate_core::units::Time;
+use explicate_core::units::{Time, per_second};
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
@@ -31,17 +31,17 @@ impl Tally {
     /// All counters; `None` if the last report was less than a second ago.
     pub(super) fn report(&mut self, endpoint: &Endpoint) -> Option<Value> {
         let (now, receivers) = (endpoint.now(), endpoint.receivers.as_ref()?);
-        let seconds = now.since(self.before.0).as_secs_f64();
-        if seconds < 1.0 {
+        let span = now.since(self.before.0);
+        if span < Time::secs(1) {
             return None;
         }
         let payload = self.payload + receivers.flows.values().map(|f| f.receiver.stats().payload).sum::<u64>();
-        let rate = 8.0 * payload.saturating_sub(self.before.1) as f64 / seconds;
+        let rate = 8.0 * per_second(payload.saturating_sub(self.before.1), span);
         self.before = (now, payload);
         let counters = &receivers.counters;
         let answered = |known| receivers.flows.values().filter(|f| f.answers.known == Some(known)).count();
         Some(json!({
-            "time_s": now.as_secs_f64(),
+            "time_s": now.to_seconds(),
             "flows": receivers.flows.len(),
             "flows_answered": answered(true),
             "flows_unanswered": answered(false),

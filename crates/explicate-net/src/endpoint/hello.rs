@@ -119,7 +119,7 @@ impl Hello {
             protocol: protocol.to_string(),
             packet,
             ack_every: params.ack_every as u32,
-            ack_delay_us: (params.ack_delay * 1e6) as u32,
+            ack_delay_us: (params.ack_delay * 1e6).round() as u32,
             window: limited.then_some(params.receiver_window as u32),
             quick_acks: params.quick_acks as u32,
             refuse_explicit: params.refuse_explicit,

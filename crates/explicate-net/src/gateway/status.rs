@@ -72,7 +72,7 @@ fn of_peer(peer: &Peer) -> Value {
         "name": peer.config.name,
         "connected": true,
         "address": connection.remote_address().to_string(),
-        "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
+        "rtt_ms": stats.path.rtt.as_nanos() as f64 / 1e6,
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,

@@ -10,7 +10,7 @@ use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, ReceiverStats, Sender
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
-use explicate_core::units::{Rate, Time};
+use explicate_core::units::{Rate, Time, mean_millis, per_second};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::model::{Link, Scenario, Traffic};
 
@@ -180,7 +180,7 @@ impl<'a> Host<'a> {
         (sent, received)
     }
 
-    fn sample(&mut self, seconds: f64) {
+    fn sample(&mut self, period: Time) {
         let at = self.endpoint.now();
         let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
         let (flow, cwnd, rtt) = (of("flow"), of("cwnd"), of("rtt"));
@@ -200,7 +200,7 @@ impl<'a> Host<'a> {
             let (now, before) = (stats(sending), self.sampled.0.get(&index(*id)).copied().unwrap_or_default());
             let count = now.rtt_count - before.rtt_count;
             if rtt && count > 0 {
-                put("rtt_ms", (now.rtt_sum - before.rtt_sum) as f64 / count as f64 * 1e-6);
+                put("rtt_ms", mean_millis(now.rtt_sum - before.rtt_sum, count));
             }
         }
         let counted = self.counters();
@@ -211,10 +211,10 @@ impl<'a> Host<'a> {
                 self.report.samples.push(Sample { at, object: flow.name.clone(), variable, value });
             };
             if throughput {
-                put("throughput_bps", 8.0 * (now.bytes - before.bytes) as f64 / seconds);
+                put("throughput_bps", 8.0 * per_second(now.bytes - before.bytes, period));
             }
             if goodput {
-                put("goodput_bps", 8.0 * (now.payload - before.payload) as f64 / seconds);
+                put("goodput_bps", 8.0 * per_second(now.payload - before.payload, period));
             }
         }
         self.sampled = counted;

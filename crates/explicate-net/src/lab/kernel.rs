@@ -12,7 +12,7 @@ use std::time::Duration;
 use explicate_build::flows::draw;
 use explicate_core::endpoint::{ReceiverStats, SenderStats};
 use explicate_core::rng::Rng;
-use explicate_core::units::Time;
+use explicate_core::units::{Time, per_second};
 use explicate_scenario::model::{Scenario, Traffic};
 
 use super::host::{HostReport, LabFlow, Sample, Sent};
@@ -157,7 +157,7 @@ impl Carried<'_> {
                     Action::Measure => before = payload,
                     Action::Sample => {
                         let (at, object) = (self.clock.now(), self.flow.name.clone());
-                        let value = 8.0 * (payload - sampled) as f64 / period;
+                        let value = 8.0 * per_second(payload - sampled, period);
                         report.samples.push(Sample { at, object, variable: "goodput_bps", value });
                         sampled = payload;
                     }

@@ -6,7 +6,7 @@ use explicate_build::ports::port;
 use explicate_build::rows::LinkRow;
 use explicate_core::port::{Port, PortInit, SharedLine};
 use explicate_core::rng::Rng;
-use explicate_core::units::{Rate, Time};
+use explicate_core::units::{Rate, Time, per_second};
 use explicate_scenario::model::{RouterSpec, Scenario};
 
 use super::addresses::address;
@@ -168,7 +168,7 @@ impl<'a> Middle<'a> {
         self.finish(end)
     }
 
-    fn sample(&mut self, at: Time, seconds: f64) {
+    fn sample(&mut self, at: Time, period: Time) {
         let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
         let (queue, router, throughput) = (of("queue"), of("router"), of("throughput"));
         let (scenario, mut sampled) = (self.scenario, std::mem::take(&mut self.sampled));
@@ -184,10 +184,9 @@ impl<'a> Middle<'a> {
             });
             let before = sampled.insert(link, port.stats.bytes).unwrap_or(0);
             if throughput {
-                let rate = (port.stats.bytes - before) as f64 / seconds;
-                let offered = port.offered(at - Time::from_secs_f64(seconds), at) / seconds;
-                put("throughput_bps", 8.0 * rate);
-                put("utilisation", if offered > 0.0 { rate / offered } else { f64::NAN });
+                let (bytes, offered) = (port.stats.bytes - before, port.offered(at - period, at));
+                put("throughput_bps", 8.0 * per_second(bytes, period));
+                put("utilisation", if offered > 0.0 { bytes as f64 / offered } else { f64::NAN });
             }
         }
         self.sampled = sampled;

@@ -203,7 +203,7 @@ fn collect(
     outcome: &mut Outcome,
 ) {
     let run = index as u64;
-    let span = scenario.duration.since(scenario.warmup).as_secs_f64();
+    let span = scenario.duration.since(scenario.warmup);
     let (mut sent, mut received, mut samples) = (BTreeMap::new(), BTreeMap::new(), Vec::<Sample>::new());
     for host in hosts {
         sent.extend(host.sent);
@@ -248,7 +248,7 @@ fn collect(
     }
     samples.sort_by_key(|s| s.at);
     for s in samples {
-        let row = [run.into(), s.at.as_secs_f64().into(), s.object.into(), s.variable.into(), s.value.into()];
+        let row = [run.into(), s.at.to_seconds().into(), s.object.into(), s.variable.into(), s.value.into()];
         outcome.tables.samples.push(row);
     }
     let seed = scenario.seed.wrapping_add(run);

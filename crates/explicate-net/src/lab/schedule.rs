@@ -36,9 +36,9 @@ impl Schedule {
         self.sample = at + self.every;
         (at <= self.end).then_some((at, Action::Sample))
     }
-    /// The period of samples, seconds.
-    pub(super) fn period(&self) -> f64 {
-        self.every.as_secs_f64()
+    /// The period of samples.
+    pub(super) fn period(&self) -> Time {
+        self.every
     }
     /// The end of the run.
     pub(super) fn end(&self) -> Time {

@@ -30,7 +30,7 @@ pub(super) fn watch(processor: usize, clock: Clock, end: Time, stop: &dyn Fn() -
         let now = clock.now();
         let late = now.since(due);
         if late > EVERY {
-            let value = late.as_millis_f64();
+            let value = late.to_millis();
             samples.push(Sample { at: due, object: MACHINE.to_string(), variable: "late_ms", value });
         }
         if now >= due {

@@ -12,6 +12,7 @@ mod dcf_access;
 mod dcf_conservation;
 mod dcf_saturation;
 mod dcf_xcp;
+mod decimal;
 mod delayed_acks;
 mod disciplines;
 mod equilibrium;

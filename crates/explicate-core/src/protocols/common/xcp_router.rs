@@ -448,7 +448,7 @@ mod tests {
                 r.control(Time::millis(at), |load| C - load, 1.0);
                 assert!((r.avg_rtt - expected).abs() < 1e-8, "{idle_rtt:?}, {at} ms: {}", r.avg_rtt);
             }
-            assert_eq!(r.control_at.since(Time::millis(200)).as_millis_f64().round(), 1e3 * rtt);
+            assert_eq!(r.control_at.since(Time::millis(200)).to_millis().round(), 1e3 * rtt);
         }
     }
 

@@ -127,8 +127,8 @@ impl Rto {
     }
     /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
-        put("srtt_ms", Time(self.srtt).as_millis_f64());
-        put("rto_ms", self.timeout().as_millis_f64());
+        put("srtt_ms", Time(self.srtt).to_millis());
+        put("rto_ms", self.timeout().to_millis());
     }
 }
 

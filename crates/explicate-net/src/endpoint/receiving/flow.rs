@@ -164,7 +164,7 @@ fn receiver(id: u32, hello: &Hello, window: u32) -> Option<ReceiverEndpoint> {
     set("refuse_explicit", hello.refuse_explicit as u32 as f64);
     set("ack_every", hello.ack_every as f64);
     set("guard", 1.0); // if the sender requests it
-    set("ack_delay", hello.ack_delay_us as f64 * 1e-6);
+    set("ack_delay", hello.ack_delay_us as f64 / 1e6);
     let fallback = registry::resolve(DEFAULT_FALLBACK).ok()?;
     let resolved = registry::resolve(&hello.protocol).unwrap_or_else(|_| {
         set("refuse_explicit", 1.0);

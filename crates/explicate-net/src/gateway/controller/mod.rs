@@ -220,7 +220,7 @@ impl WindowController {
     }
     /// Its variables, and those of the sender.
     pub fn probe(&self, put: Probe<'_>) {
-        put("srtt_ms", self.srtt.as_millis_f64());
+        put("srtt_ms", self.srtt.to_millis());
         put("window", self.window());
         put("in_flight", self.in_flight as f64 / self.packet);
         put("law", self.in_force() as u8 as f64);
