@@ -188,6 +188,66 @@ def check(text: str, origin: str, base: str, overrides: Sequence[Override], *, f
     return cast(Checked, json.loads(_native.check(text, origin, base, list(overrides), fluid)))
 
 
+class Setting(TypedDict):
+    """A parameter or another setting of a resolved scenario: as written, and whether that is its default."""
+
+    name: str
+    text: str
+    default: bool
+    value: NotRequired[float | None]
+    """Of a parameter: the number in its base unit; None for `auto`, `unlimited` and contents."""
+
+
+class Part(TypedDict):
+    """A router controller or a channel, with all of its parameters."""
+
+    kind: str
+    params: list[Setting]
+
+
+class Queue(Part):
+    """A queue discipline; lengths are in bytes."""
+
+    mean_packet: float
+
+
+class PortClass(TypedDict):
+    """A class of packets with a queue of its own."""
+
+    match: str
+    weight: float
+    queue: Queue | None
+    routers: list[Part]
+
+
+class Link(TypedDict):
+    """A one-way link with all settings. `part` is its table in ``[topology]``, or empty."""
+
+    name: str
+    part: str
+    rate_bps: int
+    delay_ns: int
+    queue: Queue | None
+    routers: list[Part]
+    classes: list[PortClass]
+    channels: list[Part]
+    medium: dict[str, str] | None
+    settings: list[Setting]
+
+
+class Links(TypedDict):
+    """The links of a scenario, and what concerns all of them."""
+
+    links: list[Link]
+    reroutes: list[dict[str, Any]]
+    sweep: list[str]
+
+
+def links(text: str, origin: str, base: str, overrides: Sequence[Override]) -> Links:
+    """Return the links of a scenario with every setting, as a run has them; raise ScenarioError."""
+    return cast(Links, json.loads(_native.links(text, origin, base, list(overrides))))
+
+
 def run(
     text: str,
     origin: str,

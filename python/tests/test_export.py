@@ -33,7 +33,7 @@ of = ["throughput", "cwnd", "rtt"]
 """
 
 
-def _tool(name: str, package: str) -> str:
+def tool(name: str, package: str) -> str:
     found = shutil.which(name)
     if found is None:
         pytest.fail(f"the tests of exports need {name}: apt-get install {package}")
@@ -43,7 +43,7 @@ def _tool(name: str, package: str) -> str:
 def _fields(capture: Path, wanted: str, *names: str) -> list[list[str]]:
     """The fields of the packets that a display filter of tshark's finds."""
     options = [option for name in names for option in ("-e", name)]
-    command = [_tool("tshark", "tshark"), "-r", str(capture), "-Y", wanted, "-T", "fields", *options]
+    command = [tool("tshark", "tshark"), "-r", str(capture), "-Y", wanted, "-T", "fields", *options]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     return [line.split("\t") for line in found.stdout.splitlines()]
 
@@ -179,52 +179,6 @@ def test_the_run_is_found_by_its_number() -> None:
             export(0)
 
 
-LINK = """\
-[[link]]
-name = "a"
-rate = "10Mbit/s"
-delay = "5ms"
-"""
-
-
-@pytest.mark.parametrize(
-    ("more", "command", "notes"),
-    [
-        ("", "rate 10000000bit delay 5000us limit 1005", []),
-        ('queue = { limit = "20pkt" }', "limit 25", []),
-        ('queue = { kind = "red", limit = "30000B" }', "limit 25", ["the queue is red"]),
-        ('queue = { limit = "2bdp" }', "limit 25", ["a limit of 2bdp"]),
-        ('router = "xcp"', "limit 1005", ["the router is xcp"]),
-        ('router = { kind = "xcp_i", estimator = "oracle" }', "limit 1005", ["the router is xcp_i"]),
-        ('channel = [{ kind = "random_loss", rate = "1%" }]', "loss random 1% limit", []),
-        (
-            'channel = [{ kind = "random_loss", rate = 0.01, of = "data" }]',
-            "limit",
-            ["channel random_loss of data alone"],
-        ),
-        ('channel = [{ kind = "corruption", rate = 0.5 }]', "corrupt 50% limit", []),
-        ('channel = [{ kind = "gilbert_elliott", clock = "time" }]', "delay 5000us limit", ["channel gilbert_elliott"]),
-        ('channel = [{ kind = "gilbert_elliott", clock = "packets" }]', "limit", ["channel gilbert_elliott"]),
-    ],
-)
-def test_what_netem_cannot_say_is_a_comment(more: str, command: str, notes: list[str]) -> None:
-    _, *comments, line = netem(LINK + more, "a").splitlines()
-    assert command in line
-    assert len(comments) == len(notes)
-    for comment, note in zip(comments, notes, strict=True):
-        assert comment.startswith(f"# not in this command: {note}")
-
-
-def test_links_that_netem_cannot_make() -> None:
-    for text, message in (
-        (LINK.replace("10Mbit/s", "0bit/s"), "a: tc has no words for the rate '0bit/s'"),
-        (LINK.replace("10Mbit/s", "fast"), "a: tc has no words for the rate 'fast'"),
-        ("[topology]\n", "no link with a rate"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            netem(text)
-
-
 @pytest.mark.usefixtures("native_real")
 def test_a_trace_gives_the_same_link_again(tmp_path: Path) -> None:
     """The engine reads the export: a trace of 4 Mbit/s carries as much as the link of 4 Mbit/s."""
@@ -259,25 +213,22 @@ def test_qlog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("native_real")
-def test_netem_is_what_tc_understands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_netem_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lossy.toml"
     channels = '[{ kind = "gilbert_elliott", good = 200, bad = 5 }, { kind = "duplication", rate = 0.001 }]'
     path.write_text(LOSSY.replace('"20pkt" }', f'"20pkt" }}, channel = {channels}'), encoding="utf-8")
-    assert main(["export", "netem", str(path), "--link", "bottleneck", "--dev", "lo"]) == 0
-    name, command = capsys.readouterr().out.splitlines()
-    assert name == "# bottleneck"
-    words = "netem rate 4000000bit delay 20000us loss gemodel 0.5% 20% 100% 0% duplicate 0.1% limit 27"
-    assert command == f"tc qdisc replace dev lo root {words}", "20 packets, and 7 on the way: 80 kbit in 12 kbit each"
-    # A device that does not exist: tc parses the whole command before it searches the device.
-    _tool("tc", "iproute2")
-    done = subprocess.run(
-        command.replace("dev lo", "dev nowhere0").split(), capture_output=True, text=True, check=False, timeout=20
-    )
-    assert "Cannot find device" in done.stderr, done.stderr
-    wrong = command.replace("dev lo", "dev nowhere0").replace("gemodel", "gmodel").split()
-    assert "Cannot find" not in subprocess.run(wrong, capture_output=True, text=True, check=False, timeout=20).stderr
-    with pytest.raises(ValueError, match="no link 'core' with a rate of its own; there are access, bottleneck"):
-        netem(explicate.engine.check(LOSSY, "x", ".", [])["resolved"], "core")
+    assert main(["export", "netem", str(path), "--link", "r1:r2", "--dev", "eth 1"]) == 0
+    name, *comments, command = capsys.readouterr().out.splitlines()
+    assert name == "# r1->r2"
+    assert all(comment.startswith("# ") for comment in comments)
+    words = "netem rate 4000000bit -14 delay 20000us loss gemodel 0.5% 20% 100% 0% duplicate 0.1% limit 27"
+    assert command == f"tc qdisc replace dev 'eth 1' root {words}", "20 wait, 1 is sent, 6 of 1500 bytes in 80 kbit"
+    assert main(["export", "netem", str(path), "--link", "bottleneck"]) == 0
+    assert capsys.readouterr().out.count("tc qdisc") == 2, "the packets on the way back are shorter"
+    for link, hint in (("core", "there are bottleneck, access, r1->r2"), ("botleneck", "did you mean `bottleneck`?")):
+        assert main(["export", "netem", str(path), "--link", link]) == 2
+        assert f"no link `{link}`; {hint}" in capsys.readouterr().err
+    assert netem(path, "r1->r2", "eth 1").splitlines()[-1] == command
 
 
 def test_capacities_that_make_no_trace() -> None:
@@ -288,12 +239,6 @@ def test_capacities_that_make_no_trace() -> None:
     idle = hand_made([(3, 1.0, "throughput_bps", 0.0), (3, 1.0, "utilisation", 0.0)])
     with pytest.raises(ValueError, match="l: carried nothing in run 3, so its capacity is unknown"):
         mahimahi(idle, "l")
-
-
-def test_a_delay_that_varies_is_its_first() -> None:
-    text = LINK.replace('"5ms"', '{ from = "7ms", to = "9ms" }')
-    assert "# not in this command: the delay is {'from': '7ms', 'to': '9ms'}: this is its first" in netem(text)
-    assert "delay 7000us" in netem(text)
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,11 @@ mod _native {
     }
 
     #[pyfunction]
+    fn links(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
+        Ok(explicate_scenario::settings::links(&parse(text, origin, base, &overrides)?).to_string())
+    }
+
+    #[pyfunction]
     #[pyo3(signature = (text, origin, base, overrides, seed, runs, jobs, trace, pcap, progress, engine = "fast"))]
     #[expect(clippy::too_many_arguments, reason = "the border passes by position")]
     fn run(

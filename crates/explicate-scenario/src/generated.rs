@@ -48,7 +48,7 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
         let node = reader.as_ref()?.get(name)?;
         Reader::open(ctx, node, keys, format!("[topology.{name}]")).map(|r| Props::read(&r))
     };
-    let middle_name = if kind == Kind::Dumbbell { "bottleneck" } else { "link" };
+    let middle_name = middle_name(kind);
     let middle = section(middle_name, keys::PROPS).unwrap_or_default();
     let access = section("access", keys::ACCESS).unwrap_or_default();
     if let Some(r) = &reader {
@@ -81,6 +81,11 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
     write_generator(&mut graph, &middle, &access, middle_name);
     make_generated(&mut graph, middle, access);
     graph
+}
+
+/// The part of `[topology]` for the links between routers, or of all hosts of a star.
+fn middle_name(kind: Kind) -> &'static str {
+    if kind == Kind::Dumbbell { "bottleneck" } else { "link" }
 }
 
 /// Hosts of a star: one for each flow, and the one that all flows share.
@@ -169,9 +174,10 @@ fn make_generated(graph: &mut Graph, middle: Props, access: Props) {
 }
 
 fn both_ways(graph: &mut Graph, a: usize, b: usize, delay: Time, props: usize) {
+    let part = [middle_name(graph.generator.kind), "access"][props];
     for (from, to) in [(a, b), (b, a)] {
         let name = format!("{}->{}", graph.nodes[from], graph.nodes[to]);
-        graph.links.push(Draft { name, from, to, delay, props, over: None });
+        graph.links.push(Draft { name, part, from, to, delay, props, over: None });
     }
 }
 

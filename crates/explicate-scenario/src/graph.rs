@@ -15,6 +15,8 @@ use crate::reader::short;
 /// A one-way link before its queue is known.
 pub(crate) struct Draft {
     pub(crate) name: String,
+    /// The part of `[topology]` that it comes from, or nothing.
+    pub(crate) part: &'static str,
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) delay: Time,

@@ -32,6 +32,7 @@ mod reroutes;
 mod resolve;
 pub mod routing;
 pub mod schema;
+pub mod settings;
 mod steps;
 pub mod templates;
 mod topology;

@@ -337,7 +337,7 @@ fn link_all(graph: &mut Graph, medium: &MediumDraft, layout: &Layout) {
             if graph.media.iter().any(|m| [from, to].iter().all(|n| m.stations.iter().any(|s| s.node == *n))) {
                 name += &format!("@{}", medium.name);
             }
-            graph.links.push(Draft { name, from, to, delay, props, over: Some((index, a, b)) });
+            graph.links.push(Draft { name, part: "", from, to, delay, props, over: Some((index, a, b)) });
         }
     }
 }

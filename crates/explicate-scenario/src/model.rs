@@ -81,6 +81,8 @@ pub struct Reroute {
 pub struct Link {
     /// Its name, by default `from->to`.
     pub name: String,
+    /// The part of `[topology]` that it comes from, such as `bottleneck`; empty for custom and wireless links.
+    pub part: &'static str,
     /// Index of the node that it leaves.
     pub from: usize,
     /// Index of the node that it reaches.

@@ -156,6 +156,6 @@ fn add_link(
             continue;
         }
         names.insert(name.clone(), graph.links.len());
-        graph.links.push(Draft { name, from, to, delay, props: shared, over: None });
+        graph.links.push(Draft { name, part: "", from, to, delay, props: shared, over: None });
     }
 }

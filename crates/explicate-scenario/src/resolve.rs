@@ -297,6 +297,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
         let (capacity, capacity_steps) = props.configured_capacity(rate);
         Link {
             name,
+            part: "",
             from,
             to,
             rate,
@@ -333,6 +334,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
     let of_draft = |draft: &Draft| {
         let props = &graph.props[draft.props].props;
         let mut link = link(draft.name.clone(), (draft.from, draft.to), draft.delay, props, rates[draft.props]);
+        link.part = draft.part;
         if let Some((medium, from, to)) = draft.over {
             link.over = Some(Over { medium, from, to, rate: props.rate });
             link.capacity = media[medium].stations[from].interface.capacity;

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from explicate import console
 from explicate.commands import delivery, options, values
 from explicate.errors import BadInputError
+
+if TYPE_CHECKING:
+    from explicate.export.exported import Exported
 
 EXAMPLES = (
     "explicate export mahimahi out --link r1:r2 -o down.trace         (from a directory of results)",
@@ -35,33 +39,38 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> None:
-    """Write the requested export."""
+    """Write the requested export, and say on stderr what it leaves out."""
+    from explicate.export.exported import LOST
     from explicate.files import write_text
 
     if args.format == "tcp":
         _tcp(args)
         return
-    text = _text(args)
+    exported = _exported(args)
     if args.out:
-        write_text(Path(args.out), text)
+        write_text(Path(args.out), exported.text)
         console.show(f"written: {args.out}")
     else:
-        print(text, end="")
+        print(exported.text, end="")
+    for line in exported.lost:
+        console.warning(f"{LOST}{line}")
 
 
-def _text(args: argparse.Namespace) -> str:
-    from explicate.export import mahimahi, netem, qlog
+def _exported(args: argparse.Namespace) -> Exported:
+    from explicate.export.exported import Exported
+    from explicate.export.mahimahi import mahimahi
+    from explicate.export.netem import commands
+    from explicate.export.qlog import qlog
     from explicate.results import Results
 
     if args.format == "netem":
-        resolved = delivery.source(args.source).check([])["resolved"]
-        return netem(resolved, args.link, args.dev) + "\n"
+        return commands(delivery.source(args.source), args.link, args.dev)
     results = Results.load(args.source)
     if args.format == "qlog":
-        return json.dumps(qlog(results, args.run), allow_nan=False) + "\n"
+        return Exported(json.dumps(qlog(results, args.run), allow_nan=False) + "\n")
     if args.link is None:
         raise BadInputError("name the link: --link r1:r2")
-    return mahimahi(results, args.link, args.run)
+    return Exported(mahimahi(results, args.link, args.run))
 
 
 def _tcp(args: argparse.Namespace) -> None:

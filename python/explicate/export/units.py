@@ -26,4 +26,4 @@ def share(value: Any) -> float | None:
 
 def percent(part: float) -> str:
     """Return a share of 1 as tc writes it."""
-    return f"{100 * part:.6g}%"
+    return f"{100 * part:.9g}%"

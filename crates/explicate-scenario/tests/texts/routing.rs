@@ -8,6 +8,7 @@ use explicate_scenario::routing::Routes;
 fn link(from: usize, to: usize, delay: u64) -> Link {
     Link {
         name: format!("{from}->{to}"),
+        part: "",
         from,
         to,
         rate: Rate::mbps(1),

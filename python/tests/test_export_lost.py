@@ -1,0 +1,378 @@
+"""Exports of links: every setting of the schema is in the output, or in the list of what is lost.
+
+The settings come from the schema, so that a new one fails here until the exporters have it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from test_export import tool
+
+import explicate.engine
+from explicate.cli import main
+from explicate.export.exported import Exported
+from explicate.export.netem import CHANNELS, DISCIPLINE, NO_LINK, UNDERSTOOD, commands
+from explicate.source import Source, value_text
+
+pytestmark = pytest.mark.usefixtures("native_real")
+
+SCENARIO: dict[str, Any] = {
+    "duration": "10s",
+    "topology": {"pairs": 1, "bottleneck": {"rate": "8Mbit/s", "delay": "20ms", "queue": {"limit": "20pkt"}}},
+    "flows": [{"name": "f", "protocol": "newreno"}],
+}
+ACTIVE: Mapping[str, dict[str, Any]] = {
+    "random_loss": {"rate": 0.02},
+    "burst_loss": {"rate": 0.02},
+    "corruption": {"rate": 0.02},
+    "duplication": {"rate": 0.02},
+    "reordering": {"rate": 0.02},
+    "rate_steps": {"steps": [{"at": "0s", "rate": "6Mbit/s"}, {"at": "1s", "rate": "7Mbit/s"}]},
+    "trace": {"file": "some.trace"},
+}
+"""What gives a channel an effect that its defaults do not have."""
+TOGETHER: Mapping[tuple[str, str], dict[str, Any]] = {
+    ("corruption", "bit_error_rate"): {"rate": 0},
+    ("gilbert_elliott", "good_time"): {"clock": "time"},
+    ("gilbert_elliott", "bad_time"): {"clock": "time"},
+    ("fading", "symbol_bits"): {"code": "ideal"},
+    ("random_loss", "spread"): {"distribution": "normal"},
+    ("random_loss", "shape"): {"distribution": "pareto"},
+    ("jitter", "spread"): {"distribution": "normal"},
+    ("jitter", "shape"): {"distribution": "pareto"},
+}
+"""What else a parameter needs to be legal, or to have an effect."""
+LEGAL: Mapping[str, list[Any]] = {
+    "time": ["7ms", "70ms", "7s", "700s"], "rate": ["7Mbit/s"], "bytes": ["1000B"], "distance": ["70m"],
+    "length": ["7pkt"], "percentage": ["7%"], "packets": ["7pkt"], "decibels": ["7dB"],
+}  # fmt: skip
+"""Values of each definition that few defaults have."""
+
+
+def others(form: Mapping[str, Any], default: str) -> Iterator[Any]:
+    """Values that a form of the schema allows, except `default` as the registry writes it."""
+    if "$ref" in form:
+        yield from LEGAL[form["$ref"].rpartition("/")[2]]
+    for one in form.get("anyOf", ()):
+        yield from others(one, default)
+    yield from (word for word in form.get("enum", ()) if word not in {default, "auto", "unlimited"})
+    if form.get("type") == "boolean":
+        yield default != "true"
+    if form.get("type") in {"number", "integer"}:
+        low, high = float(form.get("minimum", 0)), float(form.get("maximum", 1e6))
+        whole = form["type"] == "integer" or high > 2
+        middle = max(low, min(high, 4)) if whole else low + (high - low) / 4
+        yield int(middle) if whole else middle
+
+
+def kinds(definition: str) -> dict[str, dict[str, Any]]:
+    """The tables of a definition by their kinds, with the present names of their keys."""
+    tables = [one for one in explicate.engine.schema()["$defs"][definition]["anyOf"] if "properties" in one]
+    return {
+        one["properties"]["kind"]["const"]: {
+            key: form for key, form in one["properties"].items() if key != "kind" and not form.get("deprecated")
+        }
+        for one in tables
+    }
+
+
+def defaults(kind: str, registry: str) -> dict[str, str]:
+    entries = [e for e in explicate.engine.registry() if e["name"] == kind and registry in e["kind"]]
+    return {one["name"]: one["default"] for entry in entries for one in entry["parameters"]}
+
+
+def exported(bottleneck: Mapping[str, Any], **more: Any) -> Exported:
+    middle = {**SCENARIO["topology"]["bottleneck"], **bottleneck}
+    scenario = {**SCENARIO, **more, "topology": {**SCENARIO["topology"], "bottleneck": middle}}
+    return commands(Source.of(scenario), "r1->r2")
+
+
+def with_another(
+    key: str, base: dict[str, Any], name: str, form: Mapping[str, Any], default: str
+) -> tuple[Any, Exported]:
+    """The export with a value of parameter `name` that the engine accepts and that is not its default."""
+    for value in others(form, default):
+        if value_text(value) == default:
+            continue
+        part = {**base, name: value}
+        try:
+            return value, exported({key: [part] if key == "channel" else part})
+        except explicate.engine.ScenarioError:
+            continue
+    pytest.fail(f"no other value of {base['kind']}.{name} is legal: {form}")
+
+
+def command(found: Exported) -> str:
+    return next((line for line in found.text.splitlines() if line.startswith("tc ")), "")
+
+
+def is_said(name: str, before: Exported, after: Exported, *, in_words: bool) -> bool:
+    """Whether the command changed with a setting that it has words for, or the setting is named as lost."""
+    for line in after.lost:
+        assert f"# lost: {line.partition(': ')[2]}" in after.text, "what stderr says stands in a comment too"
+    named = any(re.search(rf"\b{name}\b", line) for line in set(after.lost) - set(before.lost))
+    return named or (in_words and before.text != after.text)
+
+
+@pytest.fixture
+def trace_here(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some.trace").write_text("1\n2\n3\n")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("trace_here")
+def test_netem_says_every_parameter_of_every_channel() -> None:
+    missing, looked_at = [], 0
+    for kind, params in kinds("channel").items():
+        assert kind in UNDERSTOOD or kind not in CHANNELS, kind
+        known = defaults(kind, "channel")
+        for name, form in params.items() or [("", {})]:
+            base = {"kind": kind, **ACTIVE.get(kind, {}), **TOGETHER.get((kind, name), {})}
+            if name in {"steps", "file", ""}:
+                before, after = exported({}), exported({"channel": [base]})
+                if kind != "wire":
+                    assert any(kind in line for line in after.lost), kind
+                looked_at += 1
+                continue
+            before = exported({"channel": [base]})
+            value, after = with_another("channel", base, name, form, known[name])
+            looked_at += 1
+            if not is_said(name, before, after, in_words=name in UNDERSTOOD.get(kind, ())):
+                missing.append(f"{kind}.{name} = {value}: {after}")
+    assert not missing, "\n".join(missing)
+    assert looked_at >= 50
+
+
+@pytest.mark.parametrize("registry", ["queue", "router"])
+def test_netem_says_every_parameter_of_every_queue_and_router(registry: str) -> None:
+    missing = []
+    for kind, params in kinds(registry).items():
+        known = defaults(kind, "router" if registry == "router" else "q")
+        for name, form in params.items():
+            base = {"kind": kind, **({"limit": "20pkt", "count": "bytes"} if registry == "queue" else {})}
+            before = exported({registry: base})
+            value, after = with_another(registry, base, name, form, known[name])
+            words = UNDERSTOOD["queue"] if registry == "queue" else ()
+            if not is_said(name, before, after, in_words=name in words):
+                missing.append(f"{kind}.{name} = {value}: {after}")
+    assert not missing, "\n".join(missing)
+
+
+LINKS: Mapping[str, dict[str, Any]] = {
+    "rate": {"rate": "9Mbit/s"},
+    "delay": {"delay": "7ms"},
+    "queue": {"queue": "unlimited"},
+    "router": {"router": "xcp"},
+    "classes": {"classes": [{"match": "other", "weight": 3, "queue": {"kind": "red"}, "router": "none"}]},
+    "kappa": {"classes": [{"match": "other"}, {"match": "explicit", "router": "xcp"}], "kappa": 0.5},
+    "share_by_flows": {"share_by_flows": True},
+    "capacity": {"capacity": [{"at": "0s", "factor": 0.5}, {"at": "3s", "rate": "1Mbit/s"}]},
+    "half_duplex": {"half_duplex": True},
+    "channel": {"channel": [{"kind": "outages"}]},
+    "clock_tick": {"clock_tick": "10ms"},
+}
+"""A setting of each key of a link; `from`, `to`, `name` and `duplex` say which links there are."""
+
+
+def test_netem_says_every_setting_of_a_link() -> None:
+    schema = explicate.engine.schema()["properties"]
+    keys = set(schema["topology"]["properties"]["bottleneck"]["properties"])
+    assert keys == set(LINKS)
+    assert set(schema["topology"]["properties"]["access"]["properties"]) == keys
+    assert set(schema["topology"]["properties"]["link"]["properties"]) == keys
+    present = {key for key, form in schema["link"]["items"]["properties"].items() if not form.get("deprecated")}
+    assert present == {*keys, "name", "from", "to", "duplex"}
+    plain = exported({})
+    assert plain.lost == ()
+    for key, setting in LINKS.items():
+        changed = exported(setting)
+        words = key in {"rate", "delay", "queue"}
+        assert is_said("outages" if key == "channel" else key, plain, changed, in_words=words), f"{key}: {changed}"
+    classes = schema["link"]["items"]["properties"]["classes"]["items"]["properties"]
+    (line,) = (line for line in exported(LINKS["classes"]).lost if "classes" in line)
+    assert set(classes) == {"match", "weight", "queue", "router"}
+    assert 'match = "other", weight = 3, queue = { kind = "red"' in line
+    (_, explicit) = (line for line in exported(LINKS["kappa"]).lost if "classes" in line)
+    assert 'match = "explicit"' in explicit
+    assert 'router = { kind = "xcp" }' in explicit
+    (line,) = (line for line in exported(LINKS["capacity"]).lost if "capacity" in line)
+    assert "4Mbit/s, 1Mbit/s from 3s" in line
+
+
+def names_in(source: Source) -> set[str]:
+    """The links of an export."""
+    lines = commands(source).text.splitlines()
+    return {name for line in lines if re.match(r"# (\S+->|up)", line) for name in line[2:].split(", ")}
+
+
+def test_netem_has_the_links_of_every_topology() -> None:
+    own = {"node": [{"name": "a"}, {"name": "b"}], "link": [{"from": "a", "to": "b", "duplex": True, "name": "up"}]}
+    ends = {"flows": [{"name": "f", "protocol": "newreno", "from": "a", "to": "b"}]}
+    found: dict[str, dict[str, Any]] = {
+        "pairs": {"topology": {"pairs": 2}},
+        "hops": {"topology": {"kind": "chain", "hops": 3}},
+        "cross": {"topology": {"kind": "parking_lot", "cross": 2}},
+        "hosts": {"topology": {"kind": "star", "hosts": 3}},
+        "own": {**own, **ends},
+    }
+    names = {key: names_in(Source.of({**SCENARIO, "topology": {}, **more})) for key, more in found.items()}
+    assert names["hops"] >= {"r1->r2", "r2->r3", "r3->r4", "r4->r3"}
+    assert names["cross"] >= {"c1s0->r1", "c1s1->r1", "c2s0->r2"}
+    assert names["hosts"] == {f"{a}->{b}" for host in ("h0", "h1", "h2") for a, b in ((host, "r1"), ("r1", host))}
+    assert names["pairs"] >= {"s0->r1", "s1->r1"}
+    assert names["own"] == {"up", "up-back"}
+    spread = {"pairs": 2, "access": {"delay": {"from": "1ms", "to": "3ms"}}}
+    text = commands(Source.of({**SCENARIO, "topology": spread}), "access").text
+    assert "delay 1000us" in text
+    assert "delay 3000us" in text
+    assert "r1->r2" not in text
+
+
+def test_netem_says_what_concerns_all_links() -> None:
+    more = {"sweep": {"topology.bottleneck.rate": ["1Mbit/s"]}, "reroute": [{"at": "3s", "without": []}]}
+    found = exported({}, **more)
+    assert [line.partition(":")[0] for line in found.lost] == ["reroute at 3s", "sweep.topology.bottleneck.rate"]
+    assert found.text.count("# lost: ") == 2
+    known = {*NO_LINK, "topology", "link", "medium", "reroute", "sweep"}
+    assert set(explicate.engine.schema()["properties"]) == known, "a new key is a link's, or one of NO_LINK"
+
+
+def test_netem_has_no_radio() -> None:
+    medium = '[[medium]]\nname = "air"\nlayout = { stations = 3 }\n'
+    text = medium + '[[flows]]\nname = "f"\nprotocol = "newreno"\nfrom = "n1"\nto = "n3"\n'
+    with pytest.raises(ValueError, match="netem has no wireless medium"):
+        commands(Source(text, "wifi.toml", "."))
+    text += '[[node]]\nname = "server"\n[[link]]\nfrom = "n1"\nto = "server"\nduplex = true\nrate = "5Mbit/s"\n'
+    found = commands(Source(text, "wifi.toml", "."))
+    assert "\n# n1->server\n" in found.text
+    radio = [line for line in found.lost if "the whole link, over" in line]
+    assert radio
+    assert all("netem has no wireless medium (dcf)" in line for line in radio)
+
+
+def parses(line: str) -> str:
+    """What tc says of a command for a device that does not exist, which it looks up once it has parsed the rest."""
+    assert line.startswith("tc qdisc replace dev DEV root netem ")
+    words = shlex.split(line.replace("dev DEV", "dev nowhere0"))
+    done = subprocess.run(
+        [tool("tc", "iproute2"), *words[1:]], capture_output=True, text=True, check=False, timeout=20
+    )  # fmt: skip
+    return done.stderr
+
+
+@pytest.mark.usefixtures("trace_here")
+def test_tc_parses_every_pair_of_channels() -> None:
+    all_kinds = [{"kind": kind, **ACTIVE.get(kind, {})} for kind in kinds("channel")]
+    all_kinds += [{"kind": "random_loss", "rate": 0.02, "correlation": 0.25}]
+    all_kinds += [{"kind": "gilbert_elliott", "loss_bad": 0.7, "loss_good": 1e-7, "good": 1e6, "bad": 1}]
+    all_kinds += [{"kind": "jitter", "distribution": word} for word in ("normal", "pareto", "exponential")]
+    lines = set()
+    for one, other in itertools.combinations_with_replacement(all_kinds, 2):
+        try:
+            lines.add(command(exported({"channel": [one, other]})))
+        except explicate.engine.ScenarioError:
+            assert {one["kind"], other["kind"]} <= {"rate_steps", "outages", "trace"}, f"{one}, {other}"
+    assert len(lines) > 30
+    assert "Cannot find device" not in parses(next(iter(lines)).replace(" limit", " limmit"))
+    for line in sorted(lines):
+        assert "Cannot find device" in parses(line), f"{line}: {parses(line)}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"rate": "10bit/s"}, "rate 8bit"),
+        ({"rate": "100Gbit/s", "delay": "600s"}, "rate 100000000000bit -14 delay 274877906us"),
+        ({"rate": "1000007bit/s", "delay": "1234567ns"}, "rate 1000008bit -14 delay 1235us"),
+        ({"delay": "0s"}, "-14 limit 21"),
+        ({"queue": "unlimited"}, "limit 4294967295"),
+        ({"queue": {"limit": "0B"}}, "limit 14"),
+        ({"queue": {"limit": "1e15pkt"}}, "limit 4294967295"),
+    ],
+)
+def test_tc_parses_extremes(setting: dict[str, Any], words: str) -> None:
+    found = exported(setting)
+    assert words in command(found)
+    assert "Cannot find device" in parses(command(found))
+    assert bool(found.lost) == any(key in {"rate", "delay"} and value != "0s" for key, value in setting.items())
+
+
+@pytest.mark.parametrize(
+    ("channels", "words"),
+    [
+        # Losses of rate p whose neighbours have the correlation c: p (1 - c) to the bad state, (1 - p) (1 - c) back.
+        ([{"kind": "random_loss", "rate": 0.02, "correlation": 0.25}], "loss gemodel 1.5% 73.5% 100% 0%"),
+        # Independent losses: 1 - 0.98 * 0.9.
+        ([{"kind": "random_loss", "rate": rate} for rate in (0.02, 0.1)], "loss random 11.8%"),
+        (
+            [{"kind": "random_loss", "rate": 0.1}, {"kind": "gilbert_elliott", "good": 100, "bad": 4, "loss_bad": 0.5}],
+            "loss gemodel 1% 25% 55% 10%",
+        ),
+        (
+            [{"kind": "gilbert_elliott", "good": 100, "bad": 4, "loss_bad": 0.5}, {"kind": "random_loss", "rate": 0.1}],
+            "loss gemodel 1% 25% 55% 10%",
+        ),
+        ([{"kind": "corruption", "rate": rate} for rate in (0.1, 0.2)], "corrupt 28%"),
+        ([{"kind": "jitter", "mean": "5ms"}], "delay 25000us 5000us"),
+        ([{"kind": "jitter", "mean": "4ms", "distribution": "normal"}], "delay 24000us 1000us distribution normal"),
+        ([{"kind": "jitter", "mean": "4ms", "distribution": "pareto"}], "delay 24000us 2000us distribution pareto"),
+        ([{"kind": "jitter", "mean": "4ms", "distribution": "exponential"}], "delay 20000us limit"),
+        ([{"kind": "random_loss", "rate": 1, "most": 3}], "delay 20000us limit"),
+        ([{"kind": "random_loss", "rate": 1, "start": "3s"}], "delay 20000us limit"),
+        ([{"kind": "random_loss", "rate": 1, "of": "acks"}], "delay 20000us limit"),
+    ],
+)
+def test_what_channels_are_in_netems_words(channels: list[dict[str, Any]], words: str) -> None:
+    assert words in command(exported({"channel": channels}))
+
+
+def test_the_chain_of_correlated_losses_is_the_simulators() -> None:
+    """The engine measures both: the rate, and losses that follow a loss, of the chain that netem is given."""
+    rate, correlation = 0.2, 0.4
+    found = command(exported({"channel": [{"kind": "random_loss", "rate": rate, "correlation": correlation}]}))
+    words = found.split()
+    into, out = (float(word.rstrip("%")) / 100 for word in words[words.index("gemodel") + 1 :][:2])
+    assert into / (into + out) == pytest.approx(rate)
+    assert 1 - out == pytest.approx(rate + correlation * (1 - rate)), "a loss after a loss"
+
+
+def test_netem_limits_are_the_queues_that_a_run_has() -> None:
+    """The automatic queue and its length in words are one; the simulation counts what waits."""
+    automatic = {**SCENARIO, "topology": {"pairs": 1, "bottleneck": {"rate": "1.5Mbit/s", "delay": "20ms"}}}
+    written = {
+        **automatic,
+        "topology": {"pairs": 1, "bottleneck": {"rate": "1.5Mbit/s", "delay": "20ms", "queue": {"limit": "1bdp"}}},
+    }
+    words = [command(commands(Source.of(scenario), "r1:r2".replace(":", "->"))) for scenario in (automatic, written)]
+    assert words[0] == words[1]
+    # 1 bdp of 44 ms are 8250 bytes, which hold 5 packets; 1 is sent; 20 ms at this rate are 2.5 packets.
+    assert words[0].endswith("limit 8")
+    results = explicate.run(automatic)
+    assert results.links.filter(link="r1->r2")["queue_max_packets"][0] == 5
+
+
+def test_every_line_of_lost_is_on_stderr(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(Source.of(SCENARIO).text.replace('"20pkt"', '"20pkt", kind = "red"'), encoding="utf-8")
+    assert main(["export", "netem", str(path), "--link", "bottleneck"]) == 0
+    out, err = capsys.readouterr()
+    comments = re.findall(r"^# lost: (.*)$", out, re.MULTILINE)
+    assert comments
+    for line in comments:
+        assert line in err
+    assert json.dumps(err).count("warning: lost: ") == len(dict.fromkeys(comments))
+
+
+def test_understood_parameters_exist() -> None:
+    for kind, names in UNDERSTOOD.items():
+        table = kinds("queue")["droptail"] if kind == "queue" else kinds("channel")[kind]
+        assert set(names) <= set(table), kind
+    assert DISCIPLINE in kinds("queue")
