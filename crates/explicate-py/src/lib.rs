@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 mod arrow;
 mod authors;
+mod memory;
 mod texts;
 
 use arrow::ArrowTable;
@@ -250,6 +251,8 @@ mod _native {
         overrides.extend(seed.map(|s| ("seed".to_string(), s.to_string())));
         overrides.extend(runs.map(|r| ("runs".to_string(), r.to_string())));
         let scenario = parse(text, origin, base, &overrides)?;
+        let flows = scenario.flows.iter().map(|g| g.count as u64).sum();
+        memory::check(origin, &scenario, flows).map_err(ScenarioError::new_err)?;
         let follow = match (trace, pcap) {
             (Some(which), _) => Some(selector(&scenario, which, pcap.is_some())?),
             (None, Some(_)) => Some(selector(&scenario, "all", true)?),
@@ -324,6 +327,8 @@ mod _native {
         overrides.extend(seed.map(|s| ("seed".to_string(), s.to_string())));
         overrides.extend(runs.map(|r| ("runs".to_string(), r.to_string())));
         let scenario = parse_fluid(text, origin, base, &overrides)?;
+        let classes = scenario.flows.iter().map(|g| (g.count as u64).min(g.ends.len() as u64)).sum();
+        memory::check(origin, &scenario, classes).map_err(ScenarioError::new_err)?;
         let (mut tables, mut timing) = (Tables::of_classes(), Vec::new());
         let mut warnings = scenario.warnings.clone();
         for index in 0..scenario.runs as usize {

@@ -97,17 +97,12 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
         let most = "shorten `duration`, lower rates or take larger packets";
         ctx.error(place("duration"), format!("a run would move about {hops:.0e} packets over links; {most}"));
     }
-    if let Some(every) = scenario.sampling.every {
-        // A fluid samples classes only: at most one per route.
-        let ways = scenario.flows.iter().map(|g| g.ends.len() as u64).sum();
-        let sampled = if ctx.fluid { flows.min(ways) } else { flows };
-        let objects = (scenario.links.len() as u64 + scenario.nodes.len() as u64 + sampled) as f64
-            * scenario.sampling.of.len() as f64;
-        let samples = objects * seconds / every.as_secs_f64().max(1e-9);
-        if samples > limits::SAMPLES {
-            let message = format!("[sampling] would write about {samples:.0e} rows; lengthen `every` or shorten `of`");
-            ctx.error(place("sampling"), message);
-        }
+    // A fluid samples classes only: at most one per route.
+    let ways = scenario.flows.iter().map(|g| g.ends.len() as u64).sum();
+    let samples = scenario.sample_rows(if ctx.fluid { flows.min(ways) } else { flows }) * scenario.runs as f64;
+    if samples > limits::SAMPLES {
+        let message = format!("[sampling] would write about {samples:.0e} rows; lengthen `every` or shorten `of`");
+        ctx.error(place("sampling"), message);
     }
 }
 

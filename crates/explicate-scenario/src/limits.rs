@@ -41,7 +41,7 @@ pub const PROCESSING: Time = Time::secs(1);
 pub const SEED: u64 = i64::MAX as u64;
 /// Maximum number of packet-hops of one run, estimated: some days of computing.
 pub const PACKET_HOPS: f64 = 1e13;
-/// Maximum number of rows of the table of samples, estimated.
+/// Maximum number of rows of the table of samples over all runs, estimated.
 pub const SAMPLES: f64 = 1e9;
 /// Maximum length of the name of a node, link or group, bytes.
 pub const NAME_BYTES: usize = 200;

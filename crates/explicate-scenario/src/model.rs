@@ -47,7 +47,26 @@ pub struct Scenario {
     pub resolved: String,
 }
 
+/// Variables that one object has at most, by what is sampled of it: of a router, a flow and an agent an estimate.
+const VARIABLES: usize = 8;
+
 impl Scenario {
+    /// Rows of the table of samples that one run writes, estimated; `flows` are sampled (of a fluid, its classes).
+    pub fn sample_rows(&self, flows: u64) -> f64 {
+        let Some(every) = self.sampling.every else { return 0.0 };
+        // Unlimited queues are not sampled (explicate_sim::sample).
+        let ports = self.links.iter().filter(|l| l.over.is_some() || l.queues().next().is_some()).count();
+        let rows = |word: &String| match word.as_str() {
+            "queue" => 2 * ports as u64,
+            "throughput" => 2 * ports as u64 + flows,
+            "router" => (VARIABLES * ports) as u64,
+            "flow" => VARIABLES as u64 * flows,
+            "agent" => (VARIABLES * self.nodes.len()) as u64,
+            _ => flows,
+        };
+        let steps = self.duration.as_secs_f64() / every.as_secs_f64().max(1e-9);
+        self.sampling.of.iter().map(rows).sum::<u64>() as f64 * steps
+    }
     /// The port that feeds a link: its own, or over a medium its sender's interface.
     pub fn port<'a>(&'a self, link: &'a Link) -> &'a Link {
         link.over.map_or(link, |over| &self.media[over.medium].stations[over.from].interface)
