@@ -20,7 +20,7 @@ from explicate.errors import BadInputError
 from explicate.figures.sweep import measure_label
 from explicate.results import Results, stack
 from explicate.summary import busy_links, t_95
-from explicate.sweeps.measures import Measure, measured
+from explicate.sweeps.measures import Measure, measured, names_in, unmet
 from explicate.text import number, table
 
 SIDE = "results"
@@ -125,8 +125,9 @@ def diff(one: Results | str | Path, other: Results | str | Path, measures: Seque
         raise BadInputError(
             f"{names[0]} varies {vary[0]}, {names[1]} varies {vary[1]}: results are compared if they vary the same"
         )
-    for text in measures:
-        Measure.of(text)
+    lacking = unmet(names_in(first.tables(), second.tables()), [Measure.of(text) for text in measures])
+    if lacking:
+        raise BadInputError("\n".join(lacking))
     wanted = tuple(measures) or _usual(first, second)
     return Difference(names, (first, second), wanted)
 

@@ -243,6 +243,11 @@ class Links(TypedDict):
     sweep: list[str]
 
 
+def link_names(text: str, origin: str, base: str, overrides: Sequence[Override], *, fluid: bool = False) -> list[str]:
+    """Return the names of a scenario's links, with `fluid` of one for a fluid model; raise ScenarioError."""
+    return _native.link_names(text, origin, base, list(overrides), fluid)
+
+
 def links(text: str, origin: str, base: str, overrides: Sequence[Override]) -> Links:
     """Return the links of a scenario with every setting, as a run has them; raise ScenarioError."""
     return cast(Links, json.loads(_native.links(text, origin, base, list(overrides))))

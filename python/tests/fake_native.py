@@ -118,6 +118,9 @@ def template(kind: str) -> str:
     return 'name = "dumbbell"\nduration = "10s"\n[[flows]]\nname = "all"\nprotocol = "xcp"\n'
 
 
+LINKS = ("r1->r2", "r2->r1", "s0->r1", "r2->d0")
+
+
 def _resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> dict[str, Any]:
     try:
         scenario = tomllib.loads(text)
@@ -196,6 +199,10 @@ def check(text: str, origin: str, base: str, overrides: list[tuple[str, str]], f
     )
 
 
+def link_names(text: str, origin: str, base: str, overrides: list[tuple[str, str]], fluid: bool) -> list[str]:
+    return list(LINKS)
+
+
 def goodput(protocol: str, index: int, seed: int) -> float:
     """The goodput, in bit/s, of the synthetic flow number `index`."""
     uneven = {"newreno": 0.35, "vcp": 0.15}.get(protocol, 0.01)
@@ -246,7 +253,7 @@ def _one_run(scenario: dict[str, Any], number: int, seed: int) -> dict[str, list
                 ]
             index += 1
     links = []
-    for link in ("r1->r2", "r2->r1", "s0->r1", "r2->d0"):
+    for link in LINKS:
         busy = link == "r1->r2"
         queue = {"newreno": 55.0, "vcp": 11.0}.get(protocol, 2.5) if busy else 0.0
         drops = 120 if busy and protocol == "newreno" else 0

@@ -106,6 +106,25 @@ def test_a_run_json_of_something_else_is_never_replaced(
     assert (out / "run.json").read_bytes() == text.encode(errors="surrogateescape")
 
 
+@pytest.mark.parametrize("text", [None, "", "{}", "{", '{"format": 7}', "\udcff"])
+def test_finished_runs_outlive_a_damaged_run_json(
+    text: str | None, scenario: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "out"
+    assert main(command("sweep", scenario, out)) == 0
+    before = Results.load(out)
+    if text is None:
+        (out / "run.json").unlink()
+    else:
+        (out / "run.json").write_bytes(text.encode(errors="surrogateescape"))
+    capsys.readouterr()
+    assert main(command("sweep", scenario, out)) == 2
+    assert f"finished runs are in {out / 'runs'}: --force writes the other files again" in capsys.readouterr().err
+    assert main(command("sweep", scenario, out, "--force")) == 0
+    assert "; 0 computed now" in capsys.readouterr().out
+    assert all(table.equals(Results.load(out).tables()[name]) for name, table in before.tables().items())
+
+
 def test_results_of_another_version_are_replaced(scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(command("run", scenario, out)) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
@@ -162,13 +163,36 @@ def test_one_name_is_a_list_of_one(scenario: Path) -> None:
         explicate.sweep(scenario, latin={"seed": "1..9"}, points=-1)
 
 
-def test_a_name_that_nothing_has_is_told(scenario: Path) -> None:
-    swept = explicate.sweep(scenario, AXES, measures=["links.r1->r3.utilisation", "flows.goodput_bps"])
-    assert swept.measures()["links.r1->r3.utilisation"].null_count() == swept.run.height
-    told = [warning for warning in swept.warnings if "measure" in warning]
-    assert told == [
-        "measure links.r1->r3.utilisation: `r1->r3` is not known; did you mean `r1->r2`?; no run has a value of it"
-    ]
+@pytest.mark.parametrize(
+    ("measure", "hint"),
+    [
+        ("links.r1->r3.utilisation", "`r1->r3` is not known; did you mean `r1->r2`?"),
+        ("links.r1:r3.utilisation.max", "`r1->r3` is not known; did you mean `r1->r2`?"),
+        ("links.up.utilisation", "`up` is not known; there are r1->r2, r2->r1, s0->r1, r2->d0"),
+        ("flows.neer.goodput_bps", "`neer` is not known; did you mean `near`?"),
+    ],
+)
+def test_a_name_that_nothing_has_is_an_error(
+    measure: str, hint: str, scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"measure {measure}: {hint}")):
+        explicate.sweep(scenario, AXES, measures=[measure, "flows.goodput_bps"])
+    words = ["sweep", str(scenario), "--vary", "flows.0.count=1,2", "-o", str(tmp_path / "out"), "--measure"]
+    assert main([*words, f"flows.goodput_bps,{measure}"]) == 2
+    assert f"measure {measure}: {hint}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists(), "before anything runs"
+    assert main([*words, "flows.near.goodput_bps,links.r1:r2.utilisation"]) == 0
+    swept = explicate.sweep(scenario, {"flows.0.count": [1, 2]})
+    with pytest.raises(ValueError, match=re.escape(f"measure {measure}: {hint}")):
+        swept.measures([measure])
+    assert main(["diff", str(tmp_path / "out"), str(tmp_path / "out"), "--measure", measure]) == 2
+    assert f"measure {measure}: {hint}" in capsys.readouterr().err
+
+
+def test_a_name_that_one_point_has_is_a_measure(scenario: Path) -> None:
+    swept = explicate.sweep(scenario, {"flows.0.name": ["near", "other"]}, measures=["flows.other.goodput_bps"])
+    found = swept.measures()["flows.other.goodput_bps"]
+    assert 0 < found.null_count() < swept.run.height
 
 
 VALUES = st.none() | st.just(0.0) | st.floats(1e-6, 1e6)

@@ -225,6 +225,18 @@ mod _native {
         Ok(texts::checked(&parsed(text, origin, base, &overrides)?).to_string())
     }
 
+    #[pyfunction(name = "link_names")]
+    fn names_of_links(
+        text: &str,
+        origin: &str,
+        base: &str,
+        overrides: Overrides,
+        fluid: bool,
+    ) -> PyResult<Vec<String>> {
+        let parsed = if fluid { parse_fluid } else { parse };
+        Ok(parsed(text, origin, base, &overrides)?.links.into_iter().map(|link| link.name).collect())
+    }
+
     #[pyfunction]
     fn links(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
         Ok(explicate_scenario::settings::links(&parse(text, origin, base, &overrides)?).to_string())

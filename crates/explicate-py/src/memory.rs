@@ -61,36 +61,3 @@ fn field(text: &str, name: &str) -> Option<f64> {
 fn address_space(limits: &str) -> Option<f64> {
     field(limits, "Max address space")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_as_linux_writes_them() {
-        let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
-                    Max address space         4096000000           unlimited            bytes     \n";
-        assert_eq!(address_space(text), Some(4_096_000_000.0));
-        assert_eq!(address_space(&text.replace("4096000000", "unlimited ")), None);
-        assert_eq!(field("MemTotal: 9 kB\nMemAvailable:   22014720 kB\n", "MemAvailable:"), Some(22_014_720.0));
-    }
-
-    #[test]
-    fn what_takes_most_is_what_to_lower() {
-        let scenario = |text: &str| {
-            let text = format!("{text}\n[[flows]]\nname = \"f\"\nprotocol = \"newreno\"\n");
-            Scenario::parse(&text, "x.toml", std::path::Path::new("."), &[]).unwrap_or_else(|e| panic!("{e}"))
-        };
-        let sampled = "[sampling]\nevery = \"10us\"";
-        for (text, remedy) in [
-            (format!("runs = 1\n{sampled}"), "GB are free; lengthen `every` or shorten `of` in [sampling]"),
-            (format!("runs = 3\n{sampled}"), "or make fewer `runs` at once"),
-            ("runs = 500000".to_string(), "free; make fewer `runs` at once"),
-        ] {
-            let scenario = scenario(&text);
-            let error = compare("x.toml", &scenario, 1, 1e9).unwrap_err();
-            assert!(error.starts_with("x.toml: about ") && error.ends_with(remedy), "{error}");
-            assert_eq!(compare("x.toml", &scenario, 1, 1e13), Ok(()));
-        }
-    }
-}

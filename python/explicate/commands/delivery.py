@@ -54,22 +54,29 @@ def check_older(args: argparse.Namespace, name: str, kind: str) -> None:
     """Raise BadInputError if `-o` has files that a `kind` of scenario `name` must not replace.
 
     Results of the same name and kind are replaced, others with ``--force``, and files that are no results never.
+    Finished runs of a sweep show that what lies beside them is a sweep's, even if run.json is damaged.
     """
     if not args.out:
         return
     from explicate.files import OTHERS
     from explicate.results import described
+    from explicate.sweeps.store import parts
 
     other = "choose another directory for -o"
+    finished = parts(Path(args.out, "runs"))  # what else is there is a sweep's too
+    if finished and args.force:
+        return
+    resume = f"finished runs are in {Path(args.out, 'runs')}: --force writes the other files again; or "
+    remedy = (resume if finished else "") + other
     try:
         about = described(Path(args.out))
     except FileNotFoundError as error:
         taken = [file for file in OTHERS if Path(args.out, file).exists()]
         if not taken:
             return
-        raise BadInputError(f"{args.out}: has {taken[0]}, but no results (run.json is missing); {other}") from error
+        raise BadInputError(f"{args.out}: has {taken[0]}, but no results (run.json is missing); {remedy}") from error
     except (OSError, ValueError) as error:
-        raise BadInputError(f"{str(error).removesuffix('; run again')}; {other}") from error
+        raise BadInputError(f"{str(error).removesuffix('; run again')}; {remedy}") from error
     older = _kind(about["axes"])
     if not args.force and (about["name"], older) != (name, kind):
         raise BadInputError(f"{args.out}: has a {older} of `{about['name']}`; {other}, or replace it with --force")

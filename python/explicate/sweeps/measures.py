@@ -6,7 +6,7 @@ or a link by name, a column of the table, and what is made of the rows (by defau
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -96,14 +96,25 @@ def spellings(name: str) -> list[str]:
     return list(dict.fromkeys([name, name.replace(":", "->", 1)]))
 
 
-def unmet(tables: Mapping[str, pl.DataFrame], measures: Sequence[Measure]) -> list[str]:
-    """Return a sentence for each measure whose name does not occur in `tables`: all of its values are null."""
+def unmet(names: Mapping[str, Collection[str]], measures: Sequence[Measure]) -> list[str]:
+    """Return a sentence for each measure of a group or a link that is not among the `names` of its table."""
     found = []
     for measure in measures:
-        names = tables[measure.table][NAMES[measure.table]].unique(maintain_order=True).to_list()
-        if measure.name and not set(spellings(measure.name)) & set(names):
-            found.append(f"measure {measure.text}: {_instead(measure.name, names)}; no run has a value of it")
+        there, spelt = list(names[measure.table]), spellings(measure.name)
+        if measure.name and not set(spelt) & set(there):
+            word = spelt[-1] if measure.table == "links" else measure.name
+            found.append(f"measure {measure.text}: {_instead(word, there)}")
     return found
+
+
+def names_in(*several: Mapping[str, pl.DataFrame]) -> dict[str, list[str]]:
+    """Return the groups and the links of some results' tables, by table."""
+    return {
+        table: list(
+            dict.fromkeys(name for tables in several for name in tables[table][column].unique(maintain_order=True))
+        )
+        for table, column in NAMES.items()
+    }
 
 
 def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: Sequence[Measure]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from explicate.engine import MOST_RUNS, Override, ScenarioError
+from explicate.engine import MOST_RUNS, Override, ScenarioError, link_names
 from explicate.errors import BadInputError
 from explicate.scenario import ScenarioLike
 from explicate.source import Source, overrides_of, value_text
@@ -40,8 +40,7 @@ class Plan:
 
     def units(self) -> list[Unit]:
         """Return every run, in order; raise BadInputError or ScenarioError if one cannot be used."""
-        for measure in self.wanted():
-            Measure.of(measure)
+        taken = [Measure.of(measure) for measure in self.wanted()]
         if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
             raise BadInputError(f"runs must be from 1 to {MOST_RUNS:,}, not {self.runs}")
         own = {key: values for key, values in self._sketch()["sweep"] if key not in self.design.ranges}
@@ -50,7 +49,22 @@ class Plan:
         for point in design.combinations():
             overrides = [*self.settings, *((key, value_text(value)) for key, value in point.items())]
             units += self._units(point, overrides, files)
+        self._check_names([measure for measure in taken if measure.name], units)
         return units
+
+    def _check_names(self, taken: Sequence[Measure], units: Sequence[Unit]) -> None:
+        """Raise BadInputError for a measure of a group or a link that no point has."""
+        names: dict[str, dict[str, None]] = {table: {} for table in measures.NAMES}
+        for overrides in dict.fromkeys(unit.overrides for unit in units):
+            if not (unmet := measures.unmet(names, taken)):
+                return
+            checked = self.source.check(overrides, fluid=self.fluid)
+            names["flows"] |= dict.fromkeys(group["name"] for group in checked["flows"])
+            if any(measure.table == "links" for measure in taken):
+                where = (self.source.text, self.source.origin, self.source.base)
+                names["links"] |= dict.fromkeys(link_names(*where, overrides, fluid=self.fluid))
+        if unmet := measures.unmet(names, taken):
+            raise BadInputError("\n".join(unmet))
 
     def name(self) -> str:
         """Return the scenario's name; raise ScenarioError if it cannot be used."""

@@ -107,5 +107,9 @@ class Store:
         )
 
     def _parts(self) -> list[Path]:
-        found = [] if self._folder is None else self._folder.glob("*.parquet")
-        return sorted(path for path in found if NAME.fullmatch(path.stem))
+        return [] if self._folder is None else parts(self._folder)
+
+
+def parts(folder: Path) -> list[Path]:
+    """Return the files of finished runs in `folder`."""
+    return sorted(path for path in folder.glob("*.parquet") if NAME.fullmatch(path.stem))

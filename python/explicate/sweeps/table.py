@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from explicate import engine
+from explicate.errors import BadInputError
 from explicate.files import TABLES, remove_failures, write_json, write_table, write_text
 from explicate.results import Results
 from explicate.sweeps import measures
@@ -56,6 +57,8 @@ class SweepResults(Results):
 
     def _measured(self, wanted: Sequence[str]) -> pl.DataFrame:
         taken = [Measure.of(text) for text in wanted]
+        if wanted is not self.wanted and (unmet := measures.unmet(measures.names_in(self.tables()), taken)):
+            raise BadInputError("\n".join(unmet))
         return with_numbers(measures.measured(self.tables(), self.axes, taken), self.axes)
 
     def intervals(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
@@ -117,7 +120,8 @@ def assemble(
     tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
     warned = dict(rows.select("key", "warnings").iter_rows()) if "warnings" in rows.columns else {}
     warnings = dict.fromkeys(warning for unit in done for warning in (*unit.warnings, *(warned.get(unit.key) or ())))
-    warnings |= dict.fromkeys(measures.unmet(tables, [Measure.of(text) for text in wanted]))
+    lacking = measures.unmet(measures.names_in(tables), [Measure.of(text) for text in wanted])
+    warnings |= dict.fromkeys(f"{one}; no run that succeeded has it" for one in lacking)
     return SweepResults(
         **tables,
         axes=tuple(labels.values()),
