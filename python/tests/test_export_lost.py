@@ -1,27 +1,38 @@
-"""Exports of links: every setting of the schema is in the output, or in the list of what is lost.
+"""Exports: every setting of the schema is in the output, or in the list of what is lost.
 
-The settings come from the schema, so that a new one fails here until the exporters have it.
+The settings come from the schema, so that a new one fails here until the exporters have it. The exporters of links are
+netem and mahimahi, whose trace has the capacity; qlog and the tables have the scenario with all of its settings;
+captures have packets, and no settings.
 """
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from test_export import tool
 
-import explicate.engine
+import explicate
+from explicate import engine
 from explicate.cli import main
 from explicate.export.exported import Exported
-from explicate.export.netem import CHANNELS, DISCIPLINE, NO_LINK, UNDERSTOOD, commands
+from explicate.export.netem import DISCIPLINE, NO_LINK, UNDERSTOOD, commands
+from explicate.export.qlog import left_out, qlog
+from explicate.export.tcp import converted, read
 from explicate.source import Source, value_text
 
+mahimahi: Any = importlib.import_module("explicate.export.mahimahi")  # the package has the function
 pytestmark = pytest.mark.usefixtures("native_real")
 
 SCENARIO: dict[str, Any] = {
@@ -75,7 +86,7 @@ def others(form: Mapping[str, Any], default: str) -> Iterator[Any]:
 
 def kinds(definition: str) -> dict[str, dict[str, Any]]:
     """The tables of a definition by their kinds, with the present names of their keys."""
-    tables = [one for one in explicate.engine.schema()["$defs"][definition]["anyOf"] if "properties" in one]
+    tables = [one for one in engine.schema()["$defs"][definition]["anyOf"] if "properties" in one]
     return {
         one["properties"]["kind"]["const"]: {
             key: form for key, form in one["properties"].items() if key != "kind" and not form.get("deprecated")
@@ -85,18 +96,37 @@ def kinds(definition: str) -> dict[str, dict[str, Any]]:
 
 
 def defaults(kind: str, registry: str) -> dict[str, str]:
-    entries = [e for e in explicate.engine.registry() if e["name"] == kind and registry in e["kind"]]
+    entries = [e for e in engine.registry() if e["name"] == kind and registry in e["kind"]]
     return {one["name"]: one["default"] for entry in entries for one in entry["parameters"]}
 
 
-def exported(bottleneck: Mapping[str, Any], **more: Any) -> Exported:
+def scenario_of(bottleneck: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     middle = {**SCENARIO["topology"]["bottleneck"], **bottleneck}
-    scenario = {**SCENARIO, **more, "topology": {**SCENARIO["topology"], "bottleneck": middle}}
-    return commands(Source.of(scenario), "r1->r2")
+    return {**SCENARIO, **more, "topology": {**SCENARIO["topology"], "bottleneck": middle}}
+
+
+def exported(bottleneck: Mapping[str, Any], **more: Any) -> Exported:
+    return commands(Source.of(scenario_of(bottleneck, **more)), "r1->r2")
+
+
+def beside_a_trace(bottleneck: Mapping[str, Any]) -> Exported:
+    """What mahimahi's trace of the link leaves out; the text is its own comments, as for netem."""
+    source = Source.of(scenario_of(bottleneck))
+    links = engine.links(source.text, source.origin, source.base, [])["links"]
+    lost = mahimahi.lost_of(next(one for one in links if one["name"] == "r1->r2"))
+    return Exported("".join(f"# lost: {line.partition(': ')[2]}\n" for line in lost), tuple(lost))
+
+
+Export = Callable[[Mapping[str, Any]], Exported]
+EXPORTERS: Mapping[str, tuple[Export, Mapping[str, tuple[str, ...]], tuple[str, ...]]] = {
+    "netem": (exported, UNDERSTOOD, ("wire",)),
+    "mahimahi": (beside_a_trace, {}, mahimahi.CAPACITY),
+}
+"""How to export a bottleneck, the parameters that are in the output, and the channels that are in it as a whole."""
 
 
 def with_another(
-    key: str, base: dict[str, Any], name: str, form: Mapping[str, Any], default: str
+    export: Export, key: str, base: dict[str, Any], name: str, form: Mapping[str, Any], default: str
 ) -> tuple[Any, Exported]:
     """The export with a value of parameter `name` that the engine accepts and that is not its default."""
     for value in others(form, default):
@@ -104,8 +134,8 @@ def with_another(
             continue
         part = {**base, name: value}
         try:
-            return value, exported({key: [part] if key == "channel" else part})
-        except explicate.engine.ScenarioError:
+            return value, export({key: [part] if key == "channel" else part})
+        except engine.ScenarioError:
             continue
     pytest.fail(f"no other value of {base['kind']}.{name} is legal: {form}")
 
@@ -129,38 +159,40 @@ def trace_here(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("trace_here")
-def test_netem_says_every_parameter_of_every_channel() -> None:
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_every_parameter_of_every_channel_is_said(exporter: str) -> None:
+    export, understood, whole = EXPORTERS[exporter]
     missing, looked_at = [], 0
     for kind, params in kinds("channel").items():
-        assert kind in UNDERSTOOD or kind not in CHANNELS, kind
         known = defaults(kind, "channel")
         for name, form in params.items() or [("", {})]:
-            base = {"kind": kind, **ACTIVE.get(kind, {}), **TOGETHER.get((kind, name), {})}
-            if name in {"steps", "file", ""}:
-                before, after = exported({}), exported({"channel": [base]})
-                if kind != "wire":
-                    assert any(kind in line for line in after.lost), kind
-                looked_at += 1
-                continue
-            before = exported({"channel": [base]})
-            value, after = with_another("channel", base, name, form, known[name])
             looked_at += 1
-            if not is_said(name, before, after, in_words=name in UNDERSTOOD.get(kind, ())):
-                missing.append(f"{kind}.{name} = {value}: {after}")
+            base = {"kind": kind, **ACTIVE.get(kind, {}), **TOGETHER.get((kind, name), {})}
+            before = export({"channel": [base]})
+            if kind in whole:
+                assert before.lost == export({}).lost
+            elif name in {"steps", "file", ""}:
+                assert any(kind in line for line in before.lost), kind
+            else:
+                value, after = with_another(export, "channel", base, name, form, known[name])
+                if not is_said(name, before, after, in_words=name in understood.get(kind, ())):
+                    missing.append(f"{kind}.{name} = {value}: {after}")
     assert not missing, "\n".join(missing)
     assert looked_at >= 50
 
 
+@pytest.mark.parametrize("exporter", EXPORTERS)
 @pytest.mark.parametrize("registry", ["queue", "router"])
-def test_netem_says_every_parameter_of_every_queue_and_router(registry: str) -> None:
+def test_every_parameter_of_every_queue_and_router_is_said(registry: str, exporter: str) -> None:
+    export, understood, _ = EXPORTERS[exporter]
     missing = []
     for kind, params in kinds(registry).items():
         known = defaults(kind, "router" if registry == "router" else "q")
         for name, form in params.items():
             base = {"kind": kind, **({"limit": "20pkt", "count": "bytes"} if registry == "queue" else {})}
-            before = exported({registry: base})
-            value, after = with_another(registry, base, name, form, known[name])
-            words = UNDERSTOOD["queue"] if registry == "queue" else ()
+            before = export({registry: base})
+            value, after = with_another(export, registry, base, name, form, known[name])
+            words = understood.get("queue", ()) if registry == "queue" else ()
             if not is_said(name, before, after, in_words=name in words):
                 missing.append(f"{kind}.{name} = {value}: {after}")
     assert not missing, "\n".join(missing)
@@ -182,8 +214,8 @@ LINKS: Mapping[str, dict[str, Any]] = {
 """A setting of each key of a link; `from`, `to`, `name` and `duplex` say which links there are."""
 
 
-def test_netem_says_every_setting_of_a_link() -> None:
-    schema = explicate.engine.schema()["properties"]
+def test_every_setting_of_a_link_is_said() -> None:
+    schema = engine.schema()["properties"]
     keys = set(schema["topology"]["properties"]["bottleneck"]["properties"])
     assert keys == set(LINKS)
     assert set(schema["topology"]["properties"]["access"]["properties"]) == keys
@@ -196,6 +228,10 @@ def test_netem_says_every_setting_of_a_link() -> None:
         changed = exported(setting)
         words = key in {"rate", "delay", "queue"}
         assert is_said("outages" if key == "channel" else key, plain, changed, in_words=words), f"{key}: {changed}"
+    for key, setting in LINKS.items():
+        beside = set(beside_a_trace(setting).lost) - set(beside_a_trace({}).lost)
+        no_queue = key == "queue"  # mm-link's own queue has no limit either
+        assert key in {"rate", "channel"} or no_queue or any(re.search(rf"\b{key}\b", one) for one in beside), key
     classes = schema["link"]["items"]["properties"]["classes"]["items"]["properties"]
     (line,) = (line for line in exported(LINKS["classes"]).lost if "classes" in line)
     assert set(classes) == {"match", "weight", "queue", "router"}
@@ -242,7 +278,7 @@ def test_netem_says_what_concerns_all_links() -> None:
     assert [line.partition(":")[0] for line in found.lost] == ["reroute at 3s", "sweep.topology.bottleneck.rate"]
     assert found.text.count("# lost: ") == 2
     known = {*NO_LINK, "topology", "link", "medium", "reroute", "sweep"}
-    assert set(explicate.engine.schema()["properties"]) == known, "a new key is a link's, or one of NO_LINK"
+    assert set(engine.schema()["properties"]) == known, "a new key is a link's, or one of NO_LINK"
 
 
 def test_netem_has_no_radio() -> None:
@@ -278,7 +314,7 @@ def test_tc_parses_every_pair_of_channels() -> None:
     for one, other in itertools.combinations_with_replacement(all_kinds, 2):
         try:
             lines.add(command(exported({"channel": [one, other]})))
-        except explicate.engine.ScenarioError:
+        except engine.ScenarioError:
             assert {one["kind"], other["kind"]} <= {"rate_steps", "outages", "trace"}, f"{one}, {other}"
     assert len(lines) > 30
     assert "Cannot find device" not in parses(next(iter(lines)).replace(" limit", " limmit"))
@@ -369,6 +405,97 @@ def test_every_line_of_lost_is_on_stderr(tmp_path: Any, capsys: pytest.CaptureFi
     for line in comments:
         assert line in err
     assert json.dumps(err).count("warning: lost: ") == len(dict.fromkeys(comments))
+
+
+SAMPLED = '[sampling]\nevery = "100ms"\nof = ["throughput", "cwnd", "queue"]\n'
+
+
+@pytest.fixture
+def sampled(tmp_path: Path) -> explicate.Results:
+    """Two runs, with an idle link at first."""
+    text = Source.of({**SCENARIO, "runs": 2, "duration": "3s"}).text.replace('"newreno"', '"newreno"\nstart = "1s"')
+    results = explicate.run(f"{text}{SAMPLED}")
+    return explicate.Results.load(results.write(tmp_path / "out"))
+
+
+def test_what_a_trace_of_mahimahi_leaves_out(
+    sampled: explicate.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mahimahi.lost(sampled, "r1->r2") == [
+        "1 other runs: a trace has one, here run 0",
+        "the capacity of 10 of 30 sampling periods, which carried nothing: it is that before",
+        'delay = "20ms": run in `mm-delay 20`',
+        'queue = { kind = "droptail", limit = "30kB", count = "packets" }: give `mm-link --uplink-queue=droptail '
+        "--uplink-queue-args=packets=20`",
+    ]
+    assert main(["export", "mahimahi", str(tmp_path / "out"), "--link", "r1:r2"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.isdigit() for line in out.split()] == [True] * len(out.split()), "a trace has no comments"
+    assert err.splitlines() == [f"warning: lost: {line}" for line in mahimahi.lost(sampled, "r1->r2")]
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "option"),
+    [
+        ({"queue": {"limit": "9000B"}}, "mm-link --uplink-queue=droptail --uplink-queue-args=bytes=9000"),
+        (
+            {"queue": {"kind": "codel", "limit": "9pkt", "target": "7ms"}},
+            "mm-link --uplink-queue=codel --uplink-queue-args=packets=9,target=7,interval=100",
+        ),
+        ({"queue": {"kind": "red"}}, 'queue = { kind = "red", limit = "44kB" }: not in mahimahi'),
+        ({"delay": "1500us"}, "run in `mm-delay 2`, which has whole milliseconds"),
+        ({"channel": [{"kind": "random_loss", "rate": 0.02}]}, "run in `mm-loss uplink 0.02`"),
+        (
+            {"channel": [{"kind": "random_loss", "rate": 0.02, "of": "data"}]},
+            'random_loss", rate = 0.02, of = "data" }: not in mahimahi',
+        ),
+    ],
+)
+def test_what_the_shells_of_mahimahi_have(bottleneck: dict[str, Any], option: str) -> None:
+    found = beside_a_trace(bottleneck).lost
+    assert any(option in line for line in found), found
+
+
+def test_qlog_and_tables_have_the_scenario_and_say_what_else_is_lost(sampled: explicate.Results) -> None:
+    log = qlog(sampled)
+    assert log["traces"][0]["configuration"]["scenario"] == sampled.scenario
+    assert left_out(log) == [
+        "1 other runs: a qlog has one, here run 0",
+        "samples of flows: throughput_bps: no metric of recovery:metrics_updated",
+        "samples of links, classes and agents: r1->r2, r2->r1, r1->s0, r2->d0: qlog is about connections",
+    ]
+    optional = {"link", "medium", "node", "reroute", "sweep"}
+    keys = set(engine.schema()["properties"]) - optional - {"processing"}  # which each group of flows has
+    assert keys <= set(tomllib.loads(sampled.scenario)), "a scenario has every key, its defaults filled in"
+    plain = Source.of(scenario_of({})).check()["resolved"]
+    for key, setting in LINKS.items():
+        changed = Source.of(scenario_of(setting)).check()["resolved"]
+        assert re.findall(rf"^{key} = .*", changed, re.MULTILINE) != re.findall(rf"^{key} = .*", plain, re.MULTILINE), (
+            key
+        )
+
+
+def test_csv_has_what_the_tables_have(sampled: explicate.Results, tmp_path: Path) -> None:
+    sampled.write(tmp_path / "csv", csv=True)
+    for name, table in sampled.tables().items():
+        again = pl.read_csv(tmp_path / "csv" / f"{name}.csv", schema_overrides=table.schema, null_values="")
+        plain = table.with_columns(pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String))
+        assert_frame_equal(again.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)), plain, check_exact=True)
+
+
+def test_a_capture_says_what_tcp_has_no_field_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for protocol, said in (("xcp", True), ("newreno", False)):
+        folder, out = tmp_path / protocol, tmp_path / f"{protocol}.pcapng"
+        explicate.run(SCENARIO, set={"flows.0.protocol": protocol, "duration": "1s"}, pcap=folder)
+        (capture,) = folder.glob("*.pcapng")
+        count, lost = converted(capture, out)
+        headers = [line for line in lost if "the congestion headers of" in line]
+        assert bool(headers) == said
+        for line in lost:
+            assert f"lost: {line}".encode() in out.read_bytes()[:600]
+        assert len(read(capture)[1]) == count + int(re.findall(r"(\d+) times", lost[-1])[0])
+        assert main(["export", "tcp", str(capture), "-o", str(out)]) == 0
+        assert capsys.readouterr().err.splitlines() == [f"warning: lost: {line}" for line in lost]
 
 
 def test_understood_parameters_exist() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> None:
     """Write the requested export, and say on stderr what it leaves out."""
-    from explicate.export.exported import LOST
     from explicate.files import write_text
 
     if args.format == "tcp":
@@ -52,25 +52,34 @@ def execute(args: argparse.Namespace) -> None:
         console.show(f"written: {args.out}")
     else:
         print(exported.text, end="")
-    for line in exported.lost:
+    _tell(exported.lost)
+
+
+def _tell(lost: Iterable[str]) -> None:
+    from explicate.export.exported import LOST
+
+    for line in lost:
         console.warning(f"{LOST}{line}")
 
 
 def _exported(args: argparse.Namespace) -> Exported:
+    from explicate.export import mahimahi, qlog
     from explicate.export.exported import Exported
-    from explicate.export.mahimahi import mahimahi
+    from explicate.export.mahimahi import lost
     from explicate.export.netem import commands
-    from explicate.export.qlog import qlog
+    from explicate.export.qlog import left_out
     from explicate.results import Results
 
     if args.format == "netem":
         return commands(delivery.source(args.source), args.link, args.dev)
     results = Results.load(args.source)
     if args.format == "qlog":
-        return Exported(json.dumps(qlog(results, args.run), allow_nan=False) + "\n")
+        document = qlog(results, args.run)
+        text = json.dumps(document, allow_nan=False) + "\n"
+        return Exported(text, tuple(left_out(document)))
     if args.link is None:
         raise BadInputError("name the link: --link r1:r2")
-    return Exported(mahimahi(results, args.link, args.run))
+    return Exported(mahimahi(results, args.link, args.run), tuple(lost(results, args.link, args.run)))
 
 
 def _tcp(args: argparse.Namespace) -> None:
@@ -78,7 +87,8 @@ def _tcp(args: argparse.Namespace) -> None:
         raise BadInputError("name the capture to write: -o tcp.pcapng")
     if Path(args.out).resolve() == Path(args.source).resolve():
         raise BadInputError("the capture cannot replace itself; choose another name for -o")
-    from explicate.export import convert
+    from explicate.export.tcp import converted
 
-    count = convert(Path(args.source), Path(args.out), args.at)
+    count, lost = converted(Path(args.source), Path(args.out), args.at)
     console.show(f"written: {args.out} ({count} packets, as at the {args.at}s)")
+    _tell(lost)

@@ -1,15 +1,29 @@
-"""A link's capacity over time as a trace of mahimahi: a line for each chance to deliver 1500 bytes, in milliseconds."""
+"""A link's capacity over time as a trace of mahimahi: a line for each chance to deliver 1500 bytes, in milliseconds.
+
+A trace has the capacity alone. mahimahi's shells have some of the rest: mm-delay, mm-loss, and the queue of mm-link.
+"""
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
+from explicate import engine
+from explicate.engine import Link, Part, ScenarioError
 from explicate.errors import BadInputError
+from explicate.export.exported import assignments, table, value, word
 from explicate.export.selection import one_run, samples_of
 from explicate.results import Results
 
 PACKET_BITS = 1500 * 8
 MOST_LINES = 50_000_000
+CAPACITY = ("rate_steps", "outages", "trace", "wire")
+"""The kinds of channels that are in the samples of capacity."""
+UNDERSTOOD = {"queue": ("limit", "count"), "codel": ("limit", "count", "target", "interval"), "random_loss": ("rate",)}
+"""What the options of mahimahi's shells say."""
+RECORDED = re.compile(r'\{ kind = "trace", file = "[^"\n]*" \}')
+"""A recorded channel of a resolved scenario: its file need not be here, and its capacity is in the samples."""
 
 
 def mahimahi(results: Results, link: str, run: int | None = None) -> str:
@@ -53,3 +67,70 @@ def _samples(results: Results, link: str, run: int) -> pl.DataFrame:
     if wide["capacity_bps"].null_count():
         raise BadInputError(f"{link}: carried nothing in run {run}, so its capacity is unknown")
     return wide
+
+
+def lost(results: Results, link: str, run: int | None = None) -> list[str]:
+    """Return what the trace of `link` leaves out, with the option of mahimahi that has it."""
+    number = one_run(results, run)
+    wide = _samples(results, link, number)
+    left = []
+    if results.run.height > 1:
+        left.append(f"{results.run.height - 1} other runs: a trace has one, here run {number}")
+    if idle := wide.filter(pl.col("utilisation") <= 0).height:
+        left.append(
+            f"the capacity of {idle} of {wide.height} sampling periods, which carried nothing: it is that before"
+        )
+    try:
+        resolved = engine.links(RECORDED.sub('{ kind = "wire" }', results.scenario), "scenario", ".", [])
+        (settings,) = (one for one in resolved["links"] if one["name"] == link)
+    except (ScenarioError, ValueError):
+        return [*left, "everything else about the link: the scenario in the results cannot be read here"]
+    left += [f"reroute at {one['at']}" for one in resolved["reroutes"]]
+    return left + lost_of(settings)
+
+
+def lost_of(link: Link) -> list[str]:
+    """Return the settings of a link that are not in its trace."""
+    left = []
+    if link["medium"]:
+        left.append(f"the medium `{link['medium']['name']}`: mahimahi has no wireless medium")
+    if link["delay_ns"]:
+        delay_ms = link["delay_ns"] / 1e6
+        rounded = "" if delay_ms == round(delay_ms) else ", which has whole milliseconds"
+        left.append(f'delay = "{delay_ms:g}ms": run in `mm-delay {round(delay_ms)}`{rounded}')
+    if link["queue"]:
+        left += _queue(link["queue"])
+    left += [f"router = {table(router)}: not in mahimahi" for router in link["routers"]]
+    for one in link["classes"]:
+        parts = [table(part) for part in (one["queue"], *one["routers"]) if part]
+        left.append(
+            f'classes: match = "{one["match"]}", weight = {one["weight"]:g}, {", ".join(parts)}: not in mahimahi'
+        )
+    left += [f"{setting}: not in mahimahi" for setting in assignments(link["settings"])]
+    for channel in link["channels"]:
+        if channel["kind"] not in CAPACITY:
+            left += _channel(channel)
+    return left
+
+
+def _queue(queue: engine.Queue) -> list[str]:
+    kind, limit = queue["kind"], value(queue, "limit")
+    size = f"bytes={limit:.0f}" if limit is not None else ""
+    if limit is not None and word(queue, "count") == "packets":
+        size = f"packets={limit / queue['mean_packet']:.0f}"
+    if kind == "droptail":
+        option = f"mm-link --uplink-queue=droptail --uplink-queue-args={size}" if size else "mm-link"
+        return [f"queue = {table(queue)}: give `{option}`"]
+    if kind == "codel" and size:
+        times = [f"{name}={1e3 * (value(queue, name) or 0):g}" for name in ("target", "interval")]
+        others = [f"queue {one}: not in mahimahi" for one in assignments(queue["params"], UNDERSTOOD["codel"])]
+        option = f"mm-link --uplink-queue=codel --uplink-queue-args={','.join([size, *times])}"
+        return [f"queue = {table(queue)}: give `{option}`", *others]
+    return [f"queue = {table(queue)}: not in mahimahi"]
+
+
+def _channel(channel: Part) -> list[str]:
+    rest = assignments(channel["params"], UNDERSTOOD["random_loss"])
+    if channel["kind"] == "random_loss" and not rest:
+        return [f"channel {table(channel)}: run in `mm-loss uplink {value(channel, 'rate'):g}`"]
+    return [f"channel {table(channel)}: not in mahimahi"]

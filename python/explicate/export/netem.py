@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from explicate import engine
 from explicate.engine import Link, Part, Queue
 from explicate.errors import BadInputError
-from explicate.export.exported import LOST, Exported, assignments, table
+from explicate.export.exported import LOST, Exported, assignments, some, table, value, word
 from explicate.export.units import percent
 from explicate.scenario import ScenarioLike
 from explicate.source import Source
@@ -30,8 +30,6 @@ MOST_DELAY_US = 274_877_906
 """The longest time of tc before it overflows: 2^32 ticks of 64 ns."""
 MOST_JITTER_US = 2_147_483
 """The longest jitter of netem, whose nanoseconds are a signed integer of 32 bits."""
-MOST_NAMES = 4
-
 UNDERSTOOD = {
     "queue": ("limit", "count"),
     "random_loss": ("rate", "correlation", "place"),
@@ -82,14 +80,8 @@ def commands(source: Source, link: str | None = None, device: str = "DEV") -> Ex
             losers.setdefault(line, []).append(one["name"])
     texts = [f"# {LOST}{line}\n" for line in common]
     texts += ["\n".join([f"# {', '.join(names)}", *lines]).rstrip() + "\n" for lines, names in same.items()]
-    lost = [f"{_listed(names)}: {line}" for line, names in losers.items()]
+    lost = [f"{some(names)}: {line}" for line, names in losers.items()]
     return Exported("".join(texts), (*common, *lost))
-
-
-def _listed(names: list[str]) -> str:
-    """Return the first of some names, and how many more there are."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _chosen(links: list[Link], wanted: str | None) -> list[Link]:
@@ -189,7 +181,7 @@ def _limit(command: _Command, link: Link) -> int:
     packet = next((queue["mean_packet"] for queue in queues if queue), 1500.0)
     way = math.floor(link["rate_bps"] * command.delay_us / 8e6 / packet + 1e-9)
     wait = sum(finite)
-    counts = next((_word(queue, "count") for queue in queues if queue), "packets")
+    counts = next((word(queue, "count") for queue in queues if queue), "packets")
     note = (
         f"limit: {wait} packets of {packet:g} B wait (the scenario counts {counts}) and 1 is sent; netem counts packets"
     )
@@ -203,26 +195,16 @@ def _packets(command: _Command, queue: Queue | None) -> int | None:
     """Return how many packets may wait; None if there is no limit."""
     if queue is None:
         return None
-    values = _values(queue)
     if queue["kind"] != DISCIPLINE:
         command.lose(f"queue = {table(queue)}", "netem has drop-tail alone")
     else:
         for setting in assignments(queue["params"], UNDERSTOOD["queue"]):
             command.lose(f"queue {setting}", "not in netem")
-    limit = values["limit"]
+    limit = value(queue, "limit")
     if limit is None:
         return None
     counted = limit / queue["mean_packet"]
-    return math.floor(counted + 0.5) if _word(queue, "count") == "packets" else math.floor(counted + 1e-9)
-
-
-def _values(part: Part) -> dict[str, float | None]:
-    return {one["name"]: one.get("value") for one in part["params"]}
-
-
-def _word(part: Part, name: str) -> str:
-    """Return the word that a choice has; empty if the part has no such parameter."""
-    return next((one["text"].strip('"') for one in part["params"] if one["name"] == name), "")
+    return math.floor(counted + 0.5) if word(queue, "count") == "packets" else math.floor(counted + 1e-9)
 
 
 def _channel(command: _Command, channel: Part) -> None:
@@ -231,14 +213,14 @@ def _channel(command: _Command, channel: Part) -> None:
     write = CHANNELS.get(kind)
     if write is None:
         command.lose(f"channel {table(channel)}", "not in netem")
-    elif _word(channel, "of") not in {"", "all"}:
+    elif word(channel, "of") not in {"", "all"}:
         command.lose(f"channel {table(channel)}", "netem does not tell data from acknowledgements")
     elif (why := write(command, channel)) is not None:
         command.lose(f"channel {table(channel)}", why)
     else:
         for setting in assignments(channel["params"], UNDERSTOOD[kind]):
             command.lose(f"channel {kind} {setting}", "not in netem")
-        if _word(channel, "place") == "air":
+        if word(channel, "place") == "air":
             command.lose(
                 f'channel {kind} place = "air"',
                 "netem loses packets before the queue, so they take no time on the line",
@@ -246,8 +228,8 @@ def _channel(command: _Command, channel: Part) -> None:
 
 
 def _number(channel: Part, name: str) -> float:
-    value = _values(channel)[name]
-    return math.nan if value is None else value
+    number = value(channel, name)
+    return math.nan if number is None else number
 
 
 def _random_loss(command: _Command, channel: Part) -> str | None:
@@ -265,7 +247,7 @@ def _random_loss(command: _Command, channel: Part) -> str | None:
 
 
 def _gilbert_elliott(command: _Command, channel: Part) -> str | None:
-    if _word(channel, "clock") != "packets":
+    if word(channel, "clock") != "packets":
         return "netem's chain moves with packets, not in time"
     chain = (1 / _number(channel, "good"), 1 / _number(channel, "bad"))
     return _lose_in_states(command, chain, (_number(channel, "loss_good"), _number(channel, "loss_bad")))
@@ -308,7 +290,7 @@ def _jitter(command: _Command, channel: Part) -> str | None:
     if command.jitter:
         return "netem has one jitter, and another channel has it"
     mean_us, shape = _number(channel, "mean") * 1e6, _number(channel, "shape")
-    distribution, spread = _word(channel, "distribution"), _number(channel, "spread")
+    distribution, spread = word(channel, "distribution"), _number(channel, "spread")
     if mean_us == 0:
         return "its mean is 0"
     if distribution == "uniform":
@@ -333,7 +315,7 @@ def _jitter(command: _Command, channel: Part) -> str | None:
     command.delay_us += mean_us
     command.jitter = [f"{round(half)}us", *words]
     command.notes.append("jitter comes before the queue")
-    if _word(channel, "keep_order") == "false":
+    if word(channel, "keep_order") == "false":
         command.lose("channel jitter keep_order = false", "with a rate, netem keeps the order of packets")
     return None
 

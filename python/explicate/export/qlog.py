@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from explicate.errors import BadInputError
+from explicate.export.exported import some
 from explicate.export.selection import one_run, samples_of
 from explicate.export.units import BYTES, quantity
 from explicate.results import Results
@@ -28,27 +29,34 @@ METRICS = {
     "pacing_bps": ("pacing_rate", "bit/s"),
 }
 MOST_SEGMENTS = 1e15
-"""A threshold beyond is no number: slow start has none."""
+"""A threshold beyond is no number, and is left out as qlog wants it: slow start has none."""
 
 
 def qlog(results: Results, run: int | None = None) -> dict[str, Any]:
     """Return the traces of one run (by default the first) as a JSON document.
 
-    Raise BadInputError if the results vary something, or if neither windows nor round trips of flows were sampled.
+    The configuration of the first trace has the scenario with all defaults, and what has no place in the traces. Raise
+    BadInputError if the results vary something, or if neither windows nor round trips of flows were sampled.
     """
     number = one_run(results, run)
-    samples = samples_of(results, number).filter(pl.col("variable").is_in(list(METRICS)))
+    every = samples_of(results, number)
+    samples = every.filter(pl.col("variable").is_in(list(METRICS)))
     flows = results.flows.filter(pl.col("run") == number).with_columns(pl.col("flow", "group").cast(pl.String))
     sizes = _packets(results.scenario)
     parts = samples.sort("time_s", maintain_order=True).partition_by("object", as_dict=True, maintain_order=True)
     seed = results.run.filter(pl.col("run") == number)["seed"][0]
-    traces = []
+    traces, silent = [], list[str]()
     for flow, group, protocol in flows.select("flow", "group", "protocol").rows():
         part = parts.get((flow,))
-        if part is not None:
+        if part is None:
+            silent.append(flow)
+        else:
             traces.append(_trace(flow, protocol, part, sizes.get(group, PACKET)))
     if not traces:
         raise BadInputError('nothing to write: put of = ["cwnd", "rtt"] and every = "100ms" under [sampling]')
+    traces[0]["configuration"] = {
+        "scenario": results.scenario, "lost": _lost(every, flows, number, results, silent),
+    }  # fmt: skip
     return {
         "qlog_version": VERSION,
         "qlog_format": "JSON",
@@ -59,6 +67,31 @@ def qlog(results: Results, run: int | None = None) -> dict[str, Any]:
 
 
 PACKET = 1500.0
+
+
+def left_out(document: dict[str, Any]) -> list[str]:
+    """Return what a document of `qlog` leaves out."""
+    lost: list[str] = document["traces"][0]["configuration"]["lost"]
+    return lost
+
+
+def _lost(samples: pl.DataFrame, flows: pl.DataFrame, number: int, results: Results, silent: list[str]) -> list[str]:
+    """Return what the traces leave out: other runs, flows without samples, and samples that qlog has no event for."""
+    lost = []
+    others = results.run.height - 1
+    if others:
+        lost.append(f"{others} other runs: a qlog has one, here run {number}")
+    if silent:
+        lost.append(f"flows without samples: {some(silent)}")
+    of_flow = pl.col("object").is_in(flows["flow"].implode())
+    known = pl.col("variable").is_in(list(METRICS))
+    variables = samples.filter(of_flow, ~known)["variable"].unique(maintain_order=True).to_list()
+    if variables:
+        lost.append(f"samples of flows: {', '.join(variables)}: no metric of recovery:metrics_updated")
+    objects = samples.filter(~of_flow)["object"].unique(maintain_order=True).to_list()
+    if objects:
+        lost.append(f"samples of links, classes and agents: {some(objects)}: qlog is about connections")
+    return lost
 
 
 def _packets(scenario: str) -> dict[str, float]:

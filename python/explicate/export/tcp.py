@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from explicate.errors import BadInputError
+from explicate.export.exported import LOST
 from explicate.files import written
 
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
@@ -42,6 +43,8 @@ class Segment:
     window: int
     ecn: int
     sack: tuple[tuple[int, int], ...]
+    header_bytes: int = 0
+    """Length of the congestion header."""
 
 
 @dataclass
@@ -70,7 +73,12 @@ def convert(source: Path, target: Path, side: str = "sender") -> int:
     The sender's side has data packets as they leave their first link, and acknowledgements as they leave the last.
     Raise BadInputError if `source` is no capture of Explicate's.
     """
-    _, packets = read(source)
+    return converted(source, target, side)[0]
+
+
+def converted(source: Path, target: Path, side: str = "sender") -> tuple[int, list[str]]:
+    """Do as `convert`; return also what the packets leave out, which stands in the capture's comment too."""
+    links, packets = read(source)
     connections: dict[int, Connection] = {}
     for packet in packets:
         if not packet.flags & (ACK | SYN):
@@ -79,8 +87,10 @@ def convert(source: Path, target: Path, side: str = "sender") -> int:
     kept = [packet for packet in packets if packet.link == own.get((packet.flow, bool(packet.flags & ACK)))]
     if not kept:
         raise BadInputError(f"{source}: has no packets of flows")
+    lost = _lost(packets, kept, len(links))
     with written(target) as fresh, fresh.open("wb") as out:
-        out.write(_block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1)))
+        comment = _option(1, "\n".join(LOST + one for one in lost).encode()) + struct.pack("<HH", 0, 0) if lost else b""
+        out.write(_block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1) + comment))
         name = f"{side}s' side of {source.stem}".encode()
         options = _option(2, name) + _option(9, b"\x09") + struct.pack("<HH", 0, 0)
         out.write(_block(INTERFACE, struct.pack("<HHI", LINKTYPE_RAW, 0, 0) + options))
@@ -89,7 +99,15 @@ def convert(source: Path, target: Path, side: str = "sender") -> int:
             original = len(header) + (0 if packet.flags & (ACK | SYN) else packet.payload)
             stamp = struct.pack("<IIIII", 0, packet.at >> 32, packet.at & 0xFFFFFFFF, len(header), original)
             out.write(_block(PACKET, stamp + header + bytes(-len(header) % 4)))
-    return len(kept)
+    return len(kept), lost
+
+
+def _lost(packets: list[Segment], kept: list[Segment], links: int) -> list[str]:
+    headers = sum(packet.header_bytes > 0 for packet in kept)
+    lost = [f"the congestion headers of {headers} packets: TCP has no such option"] if headers else []
+    if again := len(packets) - len(kept):
+        lost.append(f"{again} times that packets left other links of {links}: a capture is at one end of a connection")
+    return lost
 
 
 def _own_links(packets: list[Segment], side: str) -> dict[tuple[int, bool], int]:
@@ -225,4 +243,4 @@ def _segment(body: bytes) -> Segment | None:
     payload, flow, segment, _, window = struct.unpack_from(">HIIII", frame, at + 2)
     count = min(options & 3, (len(frame) - at - 24) // 8)
     sack = tuple(struct.unpack_from(">II", frame, at + 24 + 8 * i) for i in range(count))
-    return Segment(high << 32 | low, link, flow, flags, segment, payload, window, frame[1] & 3, sack)
+    return Segment(high << 32 | low, link, flow, flags, segment, payload, window, frame[1] & 3, sack, at - 28)
