@@ -44,7 +44,13 @@ pub const FLOWS: &[Column] = &[
     column("protocol", "", Kind::Str, "The `protocol` key as written."),
     column("start_s", "s", Kind::F64, "When the flow started to connect."),
     column("size_bytes", "bytes", Kind::F64, "Payload to transfer; null without end."),
-    column("goodput_bps", "bit/s", Kind::F64, "In-order payload at the receiver per second of the measured span."),
+    column(
+        "goodput_bps",
+        "bit/s",
+        Kind::F64,
+        "In-order payload at the receiver per second of the measured span. May exceed the throughput after a warm-up: data that \
+         arrived before it count once the gap before them is filled. Printed tables show the mean of a group's flows, not their sum.",
+    ),
     column(
         "throughput_bps",
         "bit/s",

@@ -11,11 +11,25 @@ pub const VARIABLES: &[Column] = &[
     // `queue`, `throughput`, `cwnd`, `rtt` and `goodput`.
     variable("queue_packets", "packets", "Packets in the queue of a link, excluding the packet in service."),
     variable("queue_bytes", "bytes", "Bytes in the queue of a link, excluding the packet in service."),
-    variable("throughput_bps", "bit/s", "IP bytes that left a link, or that reached a flow's receiver, in the period."),
-    variable("utilisation", "", "Throughput divided by the link's capacity; over a medium the share of its time."),
+    variable(
+        "throughput_bps",
+        "bit/s",
+        "IP bytes that left a link, or that reached a flow's receiver, in the period. A packet counts as a whole when its last bit \
+         leaves or arrives: in periods of a few packets' times, values exceed the line's rate.",
+    ),
+    variable(
+        "utilisation",
+        "",
+        "Throughput divided by the link's capacity, above 1 in periods of a few packets' times (see `throughput_bps`); over a medium \
+         the share of its time.",
+    ),
     variable("cwnd", "segments", "Congestion window of a flow."),
     variable("rtt_ms", "ms", "Mean of the round-trip time samples of the period."),
-    variable("goodput_bps", "bit/s", "In-order payload that reached the receiver in the period."),
+    variable(
+        "goodput_bps",
+        "bit/s",
+        "In-order payload that reached the receiver in the period; when a gap is filled, what waited behind it counts at once.",
+    ),
     // `flow`: congestion controllers.
     variable("ssthresh", "segments", "Slow-start threshold."),
     variable("pacing_bps", "bit/s", "Rate at which packets are paced."),
