@@ -26,6 +26,7 @@ from test_export import tool
 import explicate
 from explicate import engine
 from explicate.cli import main
+from explicate.commands.run import LOST_OF_A_CAPTURE
 from explicate.export.exported import Exported
 from explicate.export.netem import DISCIPLINE, NO_LINK, UNDERSTOOD, commands
 from explicate.export.qlog import left_out, qlog
@@ -496,6 +497,16 @@ def test_a_capture_says_what_tcp_has_no_field_for(tmp_path: Path, capsys: pytest
         assert len(read(capture)[1]) == count + int(re.findall(r"(\d+) times", lost[-1])[0])
         assert main(["export", "tcp", str(capture), "-o", str(out)]) == 0
         assert capsys.readouterr().err.splitlines() == [f"warning: lost: {line}" for line in lost]
+
+
+def test_a_capture_has_a_comment_on_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.toml").write_text(Source.of({**SCENARIO, "name": "x", "duration": "1s"}).text, encoding="utf-8")
+    for words, end in (([], ""), (["--runs", "3"], ", and the other 2 runs")):
+        assert main(["run", str(tmp_path / "x.toml"), "--pcap", str(tmp_path), *words]) == 0
+        assert f"capture: {LOST_OF_A_CAPTURE}{end}\n" in capsys.readouterr().err
+        assert LOST_OF_A_CAPTURE.encode() in (tmp_path / "x.pcapng").read_bytes()[:300]
+    assert main(["run", str(tmp_path / "x.toml")]) == 0
+    assert "lost" not in capsys.readouterr().err
 
 
 def test_understood_parameters_exist() -> None:

@@ -10,7 +10,8 @@ use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, UDP_PORT, flag};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::{DataLink, PcapError};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
 
 /// A packet that was captured as it departed from a link's port.
 pub struct Capture {
@@ -51,6 +52,10 @@ pub(crate) fn frame(packet: &Packet, sack: &SackRanges) -> Vec<u8> {
     b
 }
 
+/// What a capture does not have; its comment.
+pub const LOST: &str = "lost: payloads, packets of agents, packets that a port drops, what channels do to a packet after it \
+                        has left, and all settings of the scenario";
+
 /// Writes a pcapng file with one interface per link, in nanoseconds; all of it when it returns.
 pub fn write_pcapng(mut out: impl Write, links: &[String], captures: &[Capture]) -> io::Result<()> {
     blocks(&mut out, links, captures).map_err(|error| match error {
@@ -61,7 +66,9 @@ pub fn write_pcapng(mut out: impl Write, links: &[String], captures: &[Capture])
 }
 
 fn blocks(out: &mut impl Write, links: &[String], captures: &[Capture]) -> Result<(), PcapError> {
-    let mut writer = PcapNgWriter::new(out)?;
+    let options = vec![SectionHeaderOption::Comment(Cow::Borrowed(LOST))];
+    let header = SectionHeaderBlock { endianness: Endianness::native(), options, ..SectionHeaderBlock::default() };
+    let mut writer = PcapNgWriter::with_section_header(out, header)?;
     for name in links {
         writer.write_pcapng_block(InterfaceDescriptionBlock {
             linktype: DataLink::RAW,

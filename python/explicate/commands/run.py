@@ -18,6 +18,12 @@ EXAMPLES = (
     "explicate run mine.toml --fluid",
 )
 
+LOST_OF_A_CAPTURE = (
+    "lost: payloads, packets of agents, packets that a port drops, what channels do to a packet after it has left, and "
+    "all settings of the scenario"
+)
+"""The comment of a capture (explicate_sim::pcap)."""
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -52,6 +58,9 @@ def execute(args: argparse.Namespace) -> None:
             trace=args.trace, pcap=args.pcap, fluid=args.fluid, kind=args.engine,
             progress=progress if progress.active else None,
         )  # fmt: skip
+    if args.pcap:
+        others = results.run.height - 1
+        console.note(f"capture: {LOST_OF_A_CAPTURE}" + (f", and the other {others} runs" if others else ""))
     trace_alone = bool(args.trace) and not args.out
     if trace_alone:
         sys.stdout.write(results.trace)
