@@ -509,6 +509,17 @@ def test_a_capture_has_a_comment_on_what_it_lacks(tmp_path: Path, capsys: pytest
     assert "lost" not in capsys.readouterr().err
 
 
+def test_the_page_has_what_netem_understands() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "export.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (?:queue )?`(\w+)` \| (`.*`) \|$", page, re.MULTILINE))
+    rows["queue"] = rows.pop(DISCIPLINE)
+    assert {kind: tuple(re.findall(r"`(\w+)`", names)) for kind, names in rows.items()} == {
+        kind: names for kind, names in UNDERSTOOD.items() if names
+    }
+    shown = exported({"rate": "4Mbit/s"}).text.replace("dev DEV", "dev eth1")
+    assert f"```text\n{shown}```" in page
+
+
 def test_understood_parameters_exist() -> None:
     for kind, names in UNDERSTOOD.items():
         table = kinds("queue")["droptail"] if kind == "queue" else kinds("channel")[kind]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import peers
 import pytest
@@ -78,6 +81,26 @@ def test_ns3_is_asked_as_its_twin_is() -> None:
     assert all(f'{{"{name[1:]}",' in known for name in options)
     with pytest.raises(PeerError, match="ns-3 has no xcp"):
         Ns3("dumbbell-ns3").arguments(SPREAD)
+
+
+OTHERS: Mapping[str, Any] = {
+    "system": "newreno", "rate_mbps": 45, "rtt_ms": 60, "flows": 7, "rtt_high_ms": 330, "starts": "random",
+    "processing_s": 0.001, "duration_s": 30.0, "warmup_s": 10.0, "queue": simulators.Queue("red", "red:5:15:0.002:0.1"),
+    "seed": 9, "buffer": 33, "opposite": True,
+}  # fmt: skip
+OURS = ("ours", "params", "router")
+"""Fields in Explicate's words alone, which make it equal to the others."""
+
+
+@pytest.mark.parametrize("simulator", [Ns2("ns"), Ns3("dumbbell-ns3")], ids=["ns-2", "ns-3"])
+def test_every_field_of_a_case_is_asked_for_or_refused(simulator: Ns2 | Ns3) -> None:
+    plain = Case("sack", 100, 80, 10)
+    assert {field.name for field in fields(Case)} == {*OTHERS, *OURS}
+    for name, value in OTHERS.items():
+        if simulator.name == "ns-3" and name == "seed":
+            continue  # nothing is random in it
+        with suppress(PeerError):  # it says what the simulator does not have
+            assert simulator.arguments(replace(plain, **{name: value})) != simulator.arguments(plain), name
 
 
 class Grows:
