@@ -56,8 +56,12 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT)
 
     def _hint(self, words: Sequence[str]) -> str:
-        options = [word.partition("=")[0] for word in words if word.startswith("-")]
-        near = [suggestions.option(option, self._option_string_actions) for option in options]
+        pairs = zip(words, [*words[1:], ""], strict=True)
+        near = [
+            suggestions.option(word.partition("=")[0], self._option_string_actions, word.partition("=")[2] or after)
+            for word, after in ((word, "" if next_.startswith("-") else next_) for word, next_ in pairs)
+            if word.startswith("-")
+        ]
         found = next((name for name in near if name), None)
         return f"; did you mean {found}?" if found else ""
 

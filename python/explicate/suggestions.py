@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 OPTIONS: Mapping[str, Sequence[str]] = {
@@ -29,6 +30,13 @@ KEYS: Mapping[str, Sequence[str]] = {
 }
 """Words for keys of a scenario, where a command has ``--set``."""
 
+UNITS: Mapping[str, tuple[str, float, float]] = {
+    "duration": ("s", 0.0, 1e8),
+    "rate": ("bit/s", 1e3, 1e15),
+    "delay": ("s", 0.0, 10.0),
+}
+"""Units of numbers without one, by the key's last word, and from where to where they are likely: as tc and iperf take them."""
+
 COMMANDS: Mapping[str, Sequence[str]] = {
     "run": ("simulate", "sim", "start", "exec", "execute"),
     "sweep": ("scan", "grid", "campaign", "experiment", "batch"),
@@ -45,12 +53,28 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 """Words for commands."""
 
 
-def option(word: str, known: Collection[str]) -> str | None:
-    """Return the option that an unknown `word` such as ``--seeds`` stands for, of those `known` to the command."""
+def option(word: str, known: Collection[str], value: str = "") -> str | None:
+    """Return the option that an unknown `word` such as ``--seeds`` stands for, of those `known` to the command.
+
+    A key of a scenario comes with the given `value`, and with its unit.
+    """
     name = word.lstrip("-").replace("_", "-")
     synonyms = {**OPTIONS, **KEYS}
     meant = [one for one in synonyms if name in synonyms[one] and one.split()[0] in known]
-    return meant[0] if meant else nearest(word, known)
+    return _with_value(meant[0], value) if meant else nearest(word, known)
+
+
+def _with_value(example: str, value: str) -> str:
+    """Return ``--set key=example`` with this value instead, if it can be meant."""
+    key, assigned, _ = example.partition("=")
+    if not assigned or not value:
+        return example
+    try:
+        number = float(value)
+    except ValueError:
+        return f"{key}={value}"
+    unit, least, most = UNITS.get(key.rpartition(".")[2].rpartition(" ")[2], ("", -math.inf, math.inf))
+    return f"{key}={value}{unit}" if least <= number <= most else example
 
 
 def command(word: str, known: Collection[str]) -> str | None:

@@ -14,7 +14,7 @@ use crate::model::{Processing, Size, Start, Traffic};
 use crate::params::{self, Chosen, Given};
 use crate::problem::{near, suggestion};
 use crate::quantity::{self, show};
-use crate::reader::{Context, Reader, quantity_of, short, text};
+use crate::reader::{Context, Reader, quantity_that, short, text};
 
 /// Path of the flows of a group, as written.
 pub(crate) enum FlowPath {
@@ -72,7 +72,7 @@ pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
             named
         }
         _ => {
-            let most = reader.time("processing")?;
+            let most = reader.time_that("processing", |most| *most <= limits::PROCESSING)?;
             if most > limits::PROCESSING {
                 let shown = show(limits::PROCESSING.0 as f64, &quantity::TIME);
                 reader.ctx.error(node.place, format!("a `processing` time has to be at most {shown}"));
@@ -202,9 +202,11 @@ fn read_packet(reader: &Reader<'_>, resolved: &Resolved) -> u16 {
     let read = |t: &str| quantity::read(t, &quantity::BYTES);
     let default = || keys::default(keys::FLOWS, "packet", read) as u16;
     let Some(node) = reader.get("packet") else { return default() };
-    let Some(bytes) = quantity_of(reader.ctx, node, "packet", &quantity::BYTES, read) else { return default() };
     let headers = data_header_bytes(resolved.protocol);
-    if bytes > headers as f64 && bytes <= u16::MAX as f64 && bytes.fract() == 0.0 {
+    let fits = |bytes: &f64| *bytes > headers as f64 && *bytes <= u16::MAX as f64 && bytes.fract() == 0.0;
+    let bytes = quantity_that(reader.ctx, node, "packet", &quantity::BYTES, read, fits);
+    let Some(bytes) = bytes else { return default() };
+    if fits(&bytes) {
         return bytes as u16;
     }
     let range =
@@ -236,8 +238,9 @@ fn read_start(reader: &Reader<'_>) -> Option<Start> {
     };
     let Some(node) = reader.get("arrivals") else { return Some(start) };
     let read = |t: &str| quantity::read(t, &quantity::FREQUENCY);
-    let per_second = quantity_of(ctx, node, "arrivals", &quantity::FREQUENCY, read)?;
-    if !(1e-9..=1e9).contains(&per_second) {
+    let fits = |per_second: &f64| (1e-9..=1e9).contains(per_second);
+    let per_second = quantity_that(ctx, node, "arrivals", &quantity::FREQUENCY, read, fits)?;
+    if !fits(&per_second) {
         ctx.error(node.place, format!("`arrivals` of {per_second}/s; it has to be from 1e-9/s to 1e9/s"));
         return None;
     }
@@ -269,8 +272,8 @@ fn read_traffic(reader: &Reader<'_>) -> Option<Traffic> {
         (Some(node), None) => read_size(reader, node).map(Traffic::Sized),
         (_, Some(node)) => {
             let table = Reader::open(ctx, node, keys::ON_OFF, format!("`on_off` of {}", reader.title))?;
-            let on = table.need("on").and(table.time("on"));
-            let off = table.need("off").and(table.time("off"));
+            let time = |key: &str| table.need(key).and(table.time_that(key, |time| *time >= Time::micros(1)));
+            let (on, off) = (time("on"), time("off"));
             let (on, off) = (on?, off?);
             if on < Time::micros(1) || off < Time::micros(1) {
                 ctx.error(node.place, "`on` and `off` have to be at least 1us");
@@ -286,6 +289,8 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
     let ctx = reader.ctx;
     let table = Reader::open(ctx, node, keys::SESSION, format!("`session` of {}", reader.title))?;
     let timeouts = table.whole_or_default("timeouts") as u32;
+    let of =
+        |reader: &Reader<'_>, key: &str| reader.need(key).and(reader.time_that(key, |time| *time >= Time::millis(1)));
     let pause = match table.get("pause") {
         None => {
             let pause = keys::default(keys::SESSION, "pause", quantity::time);
@@ -293,7 +298,7 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
         }
         Some(node @ Node { data: Data::Table(_), .. }) => {
             let range = Reader::open(ctx, node, keys::PAUSE, format!("`pause` of {}", table.title))?;
-            let (from, to) = (range.need("from").and(range.time("from")), range.need("to").and(range.time("to")));
+            let (from, to) = (of(&range, "from"), of(&range, "to"));
             let (from, to) = (from?, to?);
             if to < from {
                 ctx.error(node.place, "the shortest pause, `from`, is longer than `to`; exchange them");
@@ -301,7 +306,7 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
             }
             (from, to)
         }
-        Some(node) => crate::reader::time(ctx, node, "pause").map(|t| (t, t))?,
+        Some(_) => of(&table, "pause").map(|t| (t, t))?,
     };
     if pause.0 < Time::millis(1) {
         ctx.error(node.place, "the `pause` between sessions has to be at least 1ms");
@@ -309,7 +314,7 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
     }
     let duration = match table.get("duration") {
         None => None,
-        Some(_) => Some(table.time("duration")?),
+        Some(_) => Some(of(&table, "duration")?),
     };
     let random = table.flag_or_default("random");
     match (table.get("random"), duration) {
@@ -328,8 +333,9 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
 fn read_size(reader: &Reader<'_>, node: &Node) -> Option<Size> {
     let ctx = reader.ctx;
     let bytes = |node: &Node, key: &str| {
-        let x = quantity_of(ctx, node, key, &quantity::BYTES, |t| quantity::read(t, &quantity::BYTES))?;
-        if !(1.0..=1e15).contains(&x) {
+        let (read, fits) = (|t: &str| quantity::read(t, &quantity::BYTES), |x: &f64| (1.0..=1e15).contains(x));
+        let x = quantity_that(ctx, node, key, &quantity::BYTES, read, fits)?;
+        if !fits(&x) {
             let shown = show(x, &quantity::BYTES);
             ctx.error(node.place, format!("`{key}` is {shown}; it has to be from 1B to 1000000GB"));
             return None;

@@ -15,7 +15,7 @@ use crate::parts::INTERFACE_LIMIT;
 use crate::problem::suggestion;
 use crate::props::Props;
 use crate::quantity::{self, show, show_coordinate};
-use crate::reader::{Context, Reader, quantity_of, short, text};
+use crate::reader::{Context, Reader, quantity_of, quantity_that, short, text};
 
 const METRES_PER_NS: f64 = 0.299_792_458;
 
@@ -115,8 +115,9 @@ fn read_layout(ctx: &Context<'_>, node: &Node) -> Option<Layout> {
         None => keys::default(keys::LAYOUT, "spacing", |t| quantity::read(t, &quantity::DISTANCE)),
         Some(node) => {
             let read = |t: &str| quantity::read(t, &quantity::DISTANCE);
-            let metres = quantity_of(ctx, node, "spacing", &quantity::DISTANCE, read)?;
-            if metres > limits::METRES / limits::STATIONS as f64 {
+            let fits = |metres: &f64| *metres <= limits::METRES / limits::STATIONS as f64;
+            let metres = quantity_that(ctx, node, "spacing", &quantity::DISTANCE, read, fits)?;
+            if !fits(&metres) {
                 ctx.error(
                     node.place,
                     format!("`spacing` is at most {}km", limits::METRES / limits::STATIONS as f64 / 1e3),
@@ -263,8 +264,8 @@ fn read_interferers(reader: &Reader<'_>, medium: &mut MediumDraft) -> String {
         let title = "[[medium.interferer]]".to_string();
         let Some(table) = Reader::open(ctx, entry, keys::INTERFERER, title) else { continue };
         let at = table.need("at").and_then(|node| place(ctx, node));
-        let on = table.need("on").and(table.time("on"));
-        let off = table.need("off").and(table.time("off"));
+        let time = |key: &str| table.need(key).and(table.time_that(key, |time| *time >= Time::micros(1)));
+        let (on, off) = (time("on"), time("off"));
         let random = table.flag_or_default("random");
         let (Some(at), Some(on), Some(off)) = (at, on, off) else { continue };
         if on < Time::micros(1) || off < Time::micros(1) {

@@ -8,7 +8,7 @@ use explicate_core::units::{Rate, Time};
 use crate::document::{Data, Node, Place, Table, number, quoted};
 use crate::problem::suggestion;
 use crate::quantity::{self, Length, show, show_length};
-use crate::reader::{Context, quantity_of, short, text};
+use crate::reader::{Context, quantity_that, short, text};
 use crate::{steps, trace};
 
 /// A given value.
@@ -65,27 +65,19 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
         }
     }
     let name = param.name;
+    let of = |dimension: &quantity::Dimension, base: f64| {
+        let value = |text: &str| quantity::read(text, dimension).map(|x| x / base);
+        quantity_that(ctx, node, name, dimension, value, |x| is_likely(param, *x))
+    };
     let x = match param.unit {
-        Unit::Seconds => {
-            quantity_of(ctx, node, name, &quantity::TIME, |t| quantity::read(t, &quantity::TIME)).map(|ns| ns / 1e9)
-        }
-        Unit::BitsPerSecond => quantity_of(ctx, node, name, &quantity::RATE, |t| quantity::read(t, &quantity::RATE)),
-        Unit::Metres => quantity_of(ctx, node, name, &quantity::DISTANCE, |t| quantity::read(t, &quantity::DISTANCE)),
-        Unit::Bytes => quantity_of(ctx, node, name, &quantity::BYTES, |t| quantity::read(t, &quantity::BYTES)),
-        Unit::QueueLength => match &node.data {
-            Data::Text(t) => return ctx.checked(node.place, name, quantity::length(t)).map(Given::Length),
-            _ => {
-                let forms = "\"100kB\", \"50pkt\" or \"1.0bdp\"";
-                ctx.error(
-                    node.place,
-                    format!("`{name}` is a length of a queue and needs a unit; write it like {forms}"),
-                );
-                None
-            }
-        },
-        Unit::Packets => plain(ctx, node, name, "a number of packets, like 50 or \"50pkt\"", quantity::packets),
-        Unit::Fraction => plain(ctx, node, name, "a ratio, like 0.01 or \"1%\"", quantity::fraction),
-        Unit::Number => plain(ctx, node, name, "a number", |t| {
+        Unit::Seconds => of(&quantity::TIME, 1e9),
+        Unit::BitsPerSecond => of(&quantity::RATE, 1.0),
+        Unit::Metres => of(&quantity::DISTANCE, 1.0),
+        Unit::Bytes => of(&quantity::BYTES, 1.0),
+        Unit::QueueLength => return length(ctx, node, name).map(Given::Length),
+        Unit::Packets => plain(ctx, node, param, "a number of packets, like 50 or \"50pkt\"", quantity::packets),
+        Unit::Fraction => plain(ctx, node, param, "a ratio, like 0.01 or \"1%\"", quantity::fraction),
+        Unit::Number => plain(ctx, node, param, "a number", |t| {
             Err(format!("`{}` is a text; write a number without quotes", short(t)))
         }),
         Unit::Flag => match node.data {
@@ -96,11 +88,44 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
             }
         },
         Unit::Choice(words) => choice(ctx, node, name, words).map(|i| i as f64),
-        Unit::Decibels => plain(ctx, node, name, "a ratio in decibels, like 20 or \"20dB\"", quantity::decibels),
+        Unit::Decibels => plain(ctx, node, param, "a ratio in decibels, like 20 or \"20dB\"", quantity::decibels),
         Unit::Steps => return steps::rates(ctx, node, name).map(Given::Steps),
         Unit::File => return read_file(ctx, node, name),
     }?;
+    if let (Unit::Fraction, Data::Int(_) | Data::Float(_)) = (param.unit, &node.data)
+        && x > param.max
+        && (param.min..=param.max).contains(&(x / 100.0))
+    {
+        let (percent, range) = (number(x), bounds(param));
+        let hint = format!("for {percent} per cent write `{name} = \"{percent}%\"`");
+        ctx.error(node.place, format!("`{name}` is {percent}; it has to be {range}; {hint}"));
+        return None;
+    }
     in_bounds(ctx, node.place, param, x).then_some(Given::Number(x))
+}
+
+/// Reads the length of a queue. A number without a unit may be packets, bytes or bandwidth-delay products.
+fn length(ctx: &Context<'_>, node: &Node, name: &str) -> Option<Length> {
+    let number = match &node.data {
+        Data::Text(text) if !quantity::is_bare(text) => return ctx.checked(node.place, name, quantity::length(text)),
+        Data::Text(text) => Some(text.trim().to_string()),
+        Data::Int(_) | Data::Float(_) => Some(node.to_toml()),
+        _ => None,
+    };
+    let hint = match number.filter(|number| quantity::length(&format!("{number}pkt")).is_ok()) {
+        Some(x) => {
+            format!("write \"{x}pkt\" (packets), \"{x}B\" (bytes) or \"{x}bdp\" (bandwidth-delay products)")
+        }
+        None => format!("write it like {}", quantity::any_length()),
+    };
+    ctx.error(node.place, format!("`{name}` is a length of a queue and needs a unit; {hint}"));
+    None
+}
+
+/// Whether a number without a unit probably means this value: one that the parameter takes, and no thousand times its default.
+fn is_likely(param: &Param, x: f64) -> bool {
+    let usual = param.unit != Unit::Seconds || !(param.default > 0.0) || x < 1000.0 * param.default;
+    usual && (param.min..=param.max).contains(&x)
 }
 
 /// The index of a word among `words`. A rate equals another by its value: `"54000000bit/s"` is `"54Mbit/s"`.
@@ -132,24 +157,36 @@ pub(crate) fn has_rates(words: &[&str]) -> bool {
 pub(crate) fn in_bounds(ctx: &Context<'_>, place: Place, param: &Param, x: f64) -> bool {
     let good = x >= param.min && x <= param.max;
     if !good {
-        let (least, most) = (in_unit(param, param.min), in_unit(param, param.max));
-        let range =
-            if param.max == f64::INFINITY { format!("at least {least}") } else { format!("from {least} to {most}") };
-        ctx.error(place, format!("`{}` is {}; it has to be {range}", param.name, in_unit(param, x)));
+        ctx.error(place, format!("`{}` is {}; it has to be {}", param.name, in_unit(param, x), bounds(param)));
     }
     good
+}
+
+/// The bounds in words.
+fn bounds(param: &Param) -> String {
+    let (least, most) = (in_unit(param, param.min), in_unit(param, param.max));
+    if param.max == f64::INFINITY { format!("at least {least}") } else { format!("from {least} to {most}") }
 }
 
 fn plain(
     ctx: &Context<'_>,
     node: &Node,
-    name: &str,
+    param: &Param,
     what: &str,
     read: impl Fn(&str) -> Result<f64, String>,
 ) -> Option<f64> {
+    let name = param.name;
     match &node.data {
         Data::Int(i) => Some(*i as f64),
         Data::Float(x) if x.is_finite() => Some(*x),
+        Data::Text(t) if quantity::is_bare(t) => {
+            let inside = t.trim().parse().is_ok_and(|x| in_bounds(ctx, node.place, param, x));
+            if !inside {
+                return None; // reported
+            }
+            ctx.error(node.place, format!("`{name}` is {what}; write `{name} = {}`, without quotes", t.trim()));
+            None
+        }
         Data::Text(t) => ctx.checked(node.place, name, read(t)),
         _ => {
             ctx.error(node.place, format!("`{name}` is {what}, not {}", node.to_toml()));

@@ -10,7 +10,7 @@ use crate::document::{Data, Node, Place, number, quoted};
 use crate::keys;
 use crate::parts::{Channel, LINK_LIMIT, Queue, Router, read_channels, read_queue, read_router};
 use crate::quantity::{self, Length, show};
-use crate::reader::{Context, Reader};
+use crate::reader::{Context, Reader, quantity_of, quantity_that};
 use crate::steps::Capacity;
 
 /// A delay as written.
@@ -184,20 +184,26 @@ impl Props {
 
 fn read_delay(reader: &Reader<'_>, node: &Node) -> Option<Delay> {
     let Data::Table(_) = node.data else {
-        return crate::reader::time(reader.ctx, node, "delay").map(Delay::Fixed);
+        return delay_of(reader.ctx, node, "delay").map(Delay::Fixed);
     };
     if !reader.title.ends_with("access]") {
         reader.ctx.error(node.place, "a range of delays is for the `access` links of a topology; write one time here");
         return None;
     }
     let range = Reader::open(reader.ctx, node, crate::keys::RANGE, "`delay`".to_string())?;
-    let (from, to) = (range.need("from").and(range.time("from")), range.need("to").and(range.time("to")));
+    let end = |key: &str| range.need(key).and_then(|node| delay_of(reader.ctx, node, key));
+    let (from, to) = (end("from"), end("to"));
     Some(Delay::Range(from?, to?))
 }
 
+fn delay_of(ctx: &Context<'_>, node: &Node, key: &str) -> Option<Time> {
+    quantity_of(ctx, node, key, &quantity::DELAY, quantity::time)
+}
+
 fn read_tick(ctx: &Context<'_>, node: &Node) -> Option<Time> {
-    let tick = crate::reader::time(ctx, node, "clock_tick")?;
-    let good = tick.0.is_multiple_of(1000) && tick <= Time::secs(1);
+    let fits = |tick: &Time| tick.0.is_multiple_of(1000) && *tick <= Time::secs(1);
+    let tick = quantity_that(ctx, node, "clock_tick", &quantity::TIME, quantity::time, fits)?;
+    let good = fits(&tick);
     if !good {
         ctx.error(node.place, "`clock_tick` is a whole number of microseconds up to 1s, like \"10ms\"");
     }

@@ -1,6 +1,7 @@
 //! Numbers with units, as scenarios write them: `"80ms"`, `"54Mbit/s"`, `"1040B"`, `"1.0bdp"`, `"1%"`, `"50/s"`.
 //!
-//! Every reader returns an error as a sentence for the user.
+//! Every reader returns an error as a sentence for the user. A number without a unit is an error too, and the sentence has it
+//! with the unit in which tc, iperf and ns-3 take it: bit/s, bytes, seconds.
 
 use explicate_core::units::{Rate, Time};
 
@@ -12,22 +13,32 @@ pub(crate) struct Dimension {
     pub(crate) noun: &'static str,
     pub(crate) example: &'static str,
     units: &'static [(&'static str, f64)],
-    /// Number of units used for writing, in descending order; the last is the base unit.
+    /// Number of units used for writing, in descending order by powers of ten; the last is the base unit.
     written: usize,
     /// Fractions of a unit may be written: `1.5ms` instead of `1500us`.
     fractions: bool,
-    /// The unit in which zero is written.
-    zero: &'static str,
+    /// The unit in which zero is written, and that a number without a unit has in other programs.
+    pub(crate) bare: &'static str,
+    /// Numbers of that unit that somebody may have meant, both included: 5 bit/s are a slip.
+    usual: (f64, f64),
+    /// The base unit cannot be divided.
+    whole: bool,
 }
+
+/// Microseconds with the micro sign (U+00B5), which the Greek letter (U+03BC) stands for too.
+const MICRO: &str = "\u{b5}s";
+const GREEK_MICRO: &str = "\u{3bc}s";
 
 /// Base unit: nanosecond.
 pub(crate) const TIME: Dimension = Dimension {
     noun: "a time",
     example: "80ms",
-    units: &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("min", 60e9), ("µs", 1e3)],
+    units: &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("min", 60e9), (MICRO, 1e3)],
     written: 4,
     fractions: true,
-    zero: "s",
+    bare: "s",
+    usual: (1e-9, limits::SECONDS),
+    whole: true,
 };
 /// Base unit: bit/s.
 pub(crate) const RATE: Dimension = Dimension {
@@ -53,7 +64,9 @@ pub(crate) const RATE: Dimension = Dimension {
     ],
     written: 4,
     fractions: true,
-    zero: "bit/s",
+    bare: "bit/s",
+    usual: (1e3, limits::RATE as f64),
+    whole: true,
 };
 /// Base unit: byte.
 pub(crate) const BYTES: Dimension = Dimension {
@@ -70,7 +83,9 @@ pub(crate) const BYTES: Dimension = Dimension {
     ],
     written: 4,
     fractions: false,
-    zero: "B",
+    bare: "B",
+    usual: (1.0, 1e15),
+    whole: true,
 };
 /// Base unit: metre.
 pub(crate) const DISTANCE: Dimension = Dimension {
@@ -79,7 +94,9 @@ pub(crate) const DISTANCE: Dimension = Dimension {
     units: &[("km", 1e3), ("m", 1.0), ("cm", 0.01)],
     written: 2,
     fractions: true,
-    zero: "m",
+    bare: "m",
+    usual: (1e-3, limits::METRES),
+    whole: false,
 };
 /// Base unit: one per second.
 pub(crate) const FREQUENCY: Dimension = Dimension {
@@ -88,8 +105,12 @@ pub(crate) const FREQUENCY: Dimension = Dimension {
     units: &[("/s", 1.0), ("/ms", 1e3), ("/min", 1.0 / 60.0)],
     written: 1,
     fractions: true,
-    zero: "/s",
+    bare: "/s",
+    usual: (1e-9, 1e9),
+    whole: false,
 };
+/// The delay of a line: as [`TIME`], but 20 are hardly seconds.
+pub(crate) const DELAY: Dimension = Dimension { usual: (1e-9, 10.0), ..TIME };
 const LENGTH: Dimension = Dimension {
     noun: "a length of a queue",
     example: "1.0bdp",
@@ -105,8 +126,17 @@ const LENGTH: Dimension = Dimension {
     ],
     written: 0,
     fractions: true,
-    zero: "B",
+    bare: "",
+    usual: (0.0, 0.0),
+    whole: false,
 };
+
+impl Dimension {
+    /// The names of the units.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.units.iter().map(|(name, _)| *name)
+    }
+}
 
 /// The length of a queue as written.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -134,6 +164,11 @@ pub(crate) fn time(text: &str) -> Result<Time, String> {
 
 /// Reads a rate, like `"54Mbit/s"`; the error is a sentence for the user.
 pub fn rate(text: &str) -> Result<Rate, String> {
+    if is_bare(text)
+        && let Ok(with_unit) = with_unit(text, &RATE, rate)
+    {
+        return Err(format!("`{}` has no unit; write it like \"{with_unit}\"", text.trim()));
+    }
     let bits = read(text, &RATE)?.round();
     if bits < limits::LEAST_RATE as f64 || bits > limits::RATE as f64 {
         return Err(format!(
@@ -202,10 +237,102 @@ pub(crate) fn packets(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Whether a text is a number without a unit.
+pub(crate) fn is_bare(text: &str) -> bool {
+    text.trim().parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// How to write a number without a unit as this quantity: with the unit in which other programs take it. Where that is hardly
+/// what was meant, or `read` refuses it, an example with all units.
+pub(crate) fn with_unit<T: PartialEq>(
+    number: &str,
+    dimension: &Dimension,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<String, String> {
+    found_unit(number.trim(), dimension, read).ok_or_else(|| any_unit(dimension))
+}
+
+fn found_unit<T: PartialEq>(
+    number: &str,
+    dimension: &Dimension,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<String> {
+    let x: f64 = number.parse().ok()?;
+    let (least, most) = dimension.usual;
+    if !(least..=most).contains(&x.abs()) && (x != 0.0 || dimension.bare.is_empty()) {
+        return None;
+    }
+    let meant = read(&format!("{number}{}", dimension.bare)).ok()?;
+    let (sign, digits, exponent) = decimal(number)?;
+    let units = &dimension.units[..dimension.written];
+    let (_, one) = units.iter().find(|(unit, _)| *unit == dimension.bare)?;
+    let base = exponent + power_of_ten(*one);
+    if x == 0.0 {
+        return Some(format!("0{}", dimension.bare));
+    }
+    if dimension.whole && base < 0 {
+        return None;
+    }
+    let texts = units.iter().enumerate().filter_map(|(i, (unit, factor))| {
+        let shift = base - power_of_ten(*factor);
+        let at_least_one = digits.len() as i32 + shift > 0 || i + 1 == units.len();
+        // 1500 bytes, and 1000: the lengths of packets.
+        let short = at_least_one && (dimension.fractions || (shift >= 0 && (x >= 1e4 || *unit == dimension.bare)));
+        short.then(|| format!("{sign}{}{unit}", shifted(&digits, shift)))
+    });
+    // One of them keeps the value to the last bit, as `read` rounds it.
+    texts.chain([format!("{number}{}", dimension.bare)]).find(|text| read(text).as_ref() == Ok(&meant))
+}
+
+/// An example with all units.
+fn any_unit(dimension: &Dimension) -> String {
+    format!("\"{}\" (units: {})", dimension.example, dimension.names().collect::<Vec<_>>().join(", "))
+}
+
+/// The same for lengths of queues.
+pub(crate) fn any_length() -> String {
+    any_unit(&LENGTH)
+}
+
+/// The number as sign, digits without zeros at the ends, and exponent: -0.025 is `-`, `25`, -3.
+fn decimal(number: &str) -> Option<(&'static str, String, i32)> {
+    let sign = if number.starts_with('-') { "-" } else { "" };
+    let plain = number.trim_start_matches(['-', '+']);
+    // Beyond 2^53 a float would change the digits.
+    let shortest = match plain.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{plain}e0"),
+        false => format!("{:e}", plain.parse::<f64>().ok()?),
+    };
+    let (mantissa, exponent) = shortest.split_once('e')?;
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{part}");
+    let kept = digits.trim_end_matches('0');
+    let exponent = exponent.parse::<i32>().ok()? - part.len() as i32 + (digits.len() - kept.len()) as i32;
+    Some((sign, kept.trim_start_matches('0').to_string(), exponent))
+}
+
+/// These digits times a power of ten, written out.
+fn shifted(digits: &str, power: i32) -> String {
+    let length = digits.len() as i32;
+    if power >= 0 {
+        format!("{digits}{}", "0".repeat(power as usize))
+    } else if length + power > 0 {
+        let (whole, part) = digits.split_at((length + power) as usize);
+        format!("{whole}.{part}")
+    } else {
+        format!("0.{}{digits}", "0".repeat((-power - length) as usize))
+    }
+}
+
+/// The exponent of a power of ten.
+fn power_of_ten(x: f64) -> i32 {
+    if x >= 10.0 { 1 + power_of_ten(x / 10.0) } else { 0 }
+}
+
 /// Writes a value in the largest unit that keeps it short, such that reading it gives the same value.
 pub(crate) fn show(value: f64, dimension: &Dimension) -> String {
     if value == 0.0 {
-        return format!("0{}", dimension.zero);
+        return format!("0{}", dimension.bare);
     }
     let units = &dimension.units[..dimension.written];
     for (unit, factor) in units {
@@ -230,11 +357,12 @@ pub(crate) fn show_length(length: Length) -> String {
 
 /// Number, multiplier and unit.
 fn parts<'a>(text: &'a str, dimension: &Dimension) -> Result<(f64, f64, &'a str), String> {
-    let Dimension { noun, example, units, .. } = dimension;
+    let Dimension { noun, example, .. } = dimension;
     let shown: String = text.chars().take(60).collect();
     let trimmed = text.trim();
     let end = number_end(trimmed);
     let (digits, unit) = (&trimmed[..end], trimmed[end..].trim_start());
+    let unit = if unit == GREEK_MICRO { MICRO } else { unit };
     let x: f64 = digits.parse().map_err(|_| format!("`{shown}` is not {noun}; write it like \"{example}\""))?;
     if !x.is_finite() {
         return Err(format!("`{shown}` is not a finite number"));
@@ -242,14 +370,14 @@ fn parts<'a>(text: &'a str, dimension: &Dimension) -> Result<(f64, f64, &'a str)
     if x < 0.0 {
         return Err(format!("`{shown}` is negative; {noun} is zero or more, like \"{example}\""));
     }
-    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-    match units.iter().find(|(name, _)| *name == unit) {
+    match dimension.units.iter().find(|(name, _)| *name == unit) {
         Some((_, factor)) => Ok((x, *factor, unit)),
-        None if unit.is_empty() => Err(format!("`{shown}` has no unit; write it like \"{example}\"")),
+        None if unit.is_empty() => Err(format!("`{shown}` has no unit; write it like {}", any_unit(dimension))),
         None => {
+            let names: Vec<&str> = dimension.names().collect();
             let hint = match meant(unit, &names) {
                 Some(meant) => format!("did you mean \"{digits}{meant}\"?"),
-                None => format!("write it like \"{example}\" (units: {})", names.join(", ")),
+                None => format!("write it like {}", any_unit(dimension)),
             };
             Err(format!(
                 "`{shown}` is not {noun}: there is no unit `{}`; {hint}",

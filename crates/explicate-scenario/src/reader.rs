@@ -119,9 +119,17 @@ impl<'a> Reader<'a> {
     pub(crate) fn time(&self, key: &str) -> Option<Time> {
         time(self.ctx, self.get(key)?, key)
     }
+    /// The same; a message suggests only what `fits`.
+    pub(crate) fn time_that(&self, key: &str, fits: impl Fn(&Time) -> bool) -> Option<Time> {
+        quantity_that(self.ctx, self.get(key)?, key, &quantity::TIME, quantity::time, fits)
+    }
     /// The time of a key, by default the declared one.
     pub(crate) fn time_or_default(&self, key: &str) -> Time {
-        self.time(key).unwrap_or_else(|| keys::default(self.keys, key, quantity::time))
+        self.time(key).unwrap_or_else(|| self.default_time(key))
+    }
+    /// The declared time of a key.
+    pub(crate) fn default_time(&self, key: &str) -> Time {
+        keys::default(self.keys, key, quantity::time)
     }
     pub(crate) fn rate(&self, key: &str) -> Option<Rate> {
         let node = self.get(key)?;
@@ -201,8 +209,9 @@ impl<'a> Reader<'a> {
                 None
             }
             _ => {
-                let message =
-                    format!("`{key}` is a whole number without quotes, like {}, not {}", least.max(1), node.what());
+                let meant = self.table.text(key).and_then(|text| text.trim().parse().ok());
+                let like = meant.filter(|n| (least..=most).contains(n)).unwrap_or(least.max(1));
+                let message = format!("`{key}` is a whole number without quotes, like {like}, not {}", node.what());
                 self.ctx.error(node.place, message);
                 None
             }
@@ -238,36 +247,49 @@ pub(crate) fn time(ctx: &Context<'_>, node: &Node, key: &str) -> Option<Time> {
     quantity_of(ctx, node, key, &quantity::TIME, quantity::time)
 }
 
-/// A text with a unit; a bare number gets a message that shows it with one.
-pub(crate) fn quantity_of<T>(
+/// A text with a unit; a number without one gets a message that shows it with one.
+pub(crate) fn quantity_of<T: PartialEq>(
     ctx: &Context<'_>,
     node: &Node,
     key: &str,
     dimension: &quantity::Dimension,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Option<T> {
-    match &node.data {
-        Data::Text(text) => ctx.checked(node.place, key, read(text)),
-        Data::Float(x) if !x.is_finite() => {
-            let (noun, example) = (dimension.noun, dimension.example);
-            ctx.error(node.place, format!("`{key}` is {noun}, like \"{example}\", not {}", node.to_toml()));
-            None
+    quantity_that(ctx, node, key, dimension, read, |_| true)
+}
+
+/// The same; a message suggests only what `fits`. The caller reports values that do not.
+pub(crate) fn quantity_that<T: PartialEq>(
+    ctx: &Context<'_>,
+    node: &Node,
+    key: &str,
+    dimension: &quantity::Dimension,
+    read: impl Fn(&str) -> Result<T, String>,
+    fits: impl Fn(&T) -> bool,
+) -> Option<T> {
+    let noun = dimension.noun;
+    let number = match &node.data {
+        Data::Text(text) if !quantity::is_bare(text) => return ctx.checked(node.place, key, read(text)),
+        Data::Text(text) => text.trim().to_string(),
+        Data::Int(_) => node.to_toml(),
+        Data::Float(x) if x.is_finite() => node.to_toml(),
+        other => {
+            let given = if let Data::Float(_) = other { node.to_toml() } else { node.what().to_string() };
+            ctx.error(node.place, format!("`{key}` is {noun}, like \"{}\", not {given}", dimension.example));
+            return None;
         }
-        Data::Int(_) | Data::Float(_) => {
-            let unit = dimension.example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let (noun, bare) = (dimension.noun, node.to_toml());
-            ctx.error(
-                node.place,
-                format!("`{key}` is {noun} and needs a unit; write it like `{key} = \"{bare}{unit}\"`"),
-            );
-            None
+    };
+    let fitting = |text: &str| read(text).and_then(|value| if fits(&value) { Ok(value) } else { Err(String::new()) });
+    let hint = match quantity::with_unit(&number, dimension, fitting) {
+        Ok(with_unit) => {
+            let same = format!("{number}{}", dimension.bare);
+            let same = if with_unit == same { String::new() } else { format!(" ({same})") };
+            format!("`{key} = \"{with_unit}\"`{same}")
         }
-        _ => {
-            let (noun, example) = (dimension.noun, dimension.example);
-            ctx.error(node.place, format!("`{key}` is {noun}, like \"{example}\", not {}", node.what()));
-            None
-        }
-    }
+        Err(example) => example,
+    };
+    ctx.error(node.place, format!("`{key}` is {noun} and needs a unit; write it like {hint}"));
+    None
 }
 
 /// A text, shortened for a message.

@@ -37,7 +37,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let name = reader.get("name").map_or(Some(default_name), |_| reader.name("name"));
     let mut scenario = Scenario {
         name: name.unwrap_or(default_name).to_string(),
-        duration: reader.time_or_default("duration"),
+        duration: least_micro(&reader, "duration"),
         warmup: reader.time_or_default("warmup"),
         runs: reader.whole_or_default("runs") as u32,
         seed: reader.whole_or_default("seed"),
@@ -143,6 +143,11 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
     groups
 }
 
+/// A time that has to be at least a microsecond, by default the declared one. The caller reports shorter ones.
+fn least_micro(reader: &Reader<'_>, key: &str) -> Time {
+    reader.time_that(key, |time| *time >= Time::micros(1)).unwrap_or_else(|| reader.default_time(key))
+}
+
 /// The number of flows of a group: with arrivals, the number that a run exceeds with a probability of 10^-9.
 fn count(ctx: &Context<'_>, group: &Group, duration: Time) -> u32 {
     match (group.count, &group.start) {
@@ -166,7 +171,7 @@ fn read_sampling(reader: &Reader<'_>) -> Sampling {
     let ctx = reader.ctx;
     let open = |node| Reader::open(ctx, node, keys::SAMPLING, "[sampling]".to_string());
     let Some(table) = reader.get("sampling").and_then(open) else { return Sampling::default() };
-    let every = table.time_or_default("every");
+    let every = least_micro(&table, "every");
     if let Some(node) = table.get("every")
         && every < Time::micros(1)
     {

@@ -20,7 +20,7 @@ pub fn schema() -> Value {
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("Explicate scenario");
     root["$defs"] = json!({
-        "time": quantity("(ns|us|µs|ms|s|min)", "80ms"),
+        "time": quantity("(ns|us|µs|\u{3bc}s|ms|s|min)", "80ms"),
         "rate": quantity("([kMGT]?(bit/s|bps)|[kMG]?B/s|[KM]iB/s)", "54Mbit/s"),
         "bytes": quantity("([kMG]?B|[KMG]iB)", "1500B"),
         "distance": quantity("(km|m|cm)", "250m"),

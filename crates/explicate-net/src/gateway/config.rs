@@ -433,7 +433,16 @@ mod tests {
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("`connection_bytes` is at least 65536"));
         assert!(message("[limits]\npeer_bytes = 5\n").contains("`peer_bytes` is at least `connection_bytes`, 8388608"));
         assert!(message("[limits]\nconnections = 0\n").contains("at least 1"));
-        assert!(message("[wan]\nrate = 2\n").contains("expected a rate in quotes, as in \"20Mbit/s\""));
+        assert!(message("[wan]\nrate = true\n").contains("expected a rate in quotes, as in \"20Mbit/s\""));
+        // A number without a unit is one of bit/s, and the message keeps it.
+        for number in ["20000000", "2e7", "\"20000000\""] {
+            let message = message(&format!("[wan]\nrate = {number}\n"));
+            assert!(message.contains("`20000000` has no unit; write it like \"20Mbit/s\""), "{message}");
+        }
+        for number in ["2", "-5", "1e12"] {
+            let message = message(&format!("[wan]\nrate = {number}\n"));
+            assert!(message.contains("is no rate of a line: those are from 8 kbit/s to 100 Gbit/s"), "{message}");
+        }
         assert!(message("[wan]\nrate = \"20Mb\"\n").contains("a rate"));
         assert!(message("[wan]\nrate = \"20bit/s\"\n").contains("from 8 kbit/s"));
         assert!(message("[wan]\nprotocol = \"bbr\"\n").contains("not `bbr`"));

@@ -37,15 +37,20 @@ pub struct LineRate(pub Rate);
 impl LineRate {
     /// Reads one.
     pub fn parse(text: &str) -> Result<LineRate, String> {
-        let rate = explicate_scenario::rate(text)?;
-        let carried = SLOWEST..=FASTEST;
-        carried.contains(&rate).then_some(LineRate(rate)).ok_or_else(|| {
+        let (carried, bare) = (SLOWEST..=FASTEST, text.trim().parse::<f64>());
+        let error = || {
             format!(
                 "`{text}` is no rate of a line: those are from {} kbit/s to {} Gbit/s",
                 SLOWEST.0 / 1000,
                 FASTEST.0 / 1_000_000_000
             )
-        })
+        };
+        // A number without a unit would be shown with one, as if it were a rate of a line.
+        if bare.is_ok_and(|bits| !carried.contains(&Rate(bits as u64))) {
+            return Err(error());
+        }
+        let rate = explicate_scenario::rate(text)?;
+        carried.contains(&rate).then_some(LineRate(rate)).ok_or_else(error)
     }
 }
 
@@ -60,8 +65,14 @@ impl<'de> Deserialize<'de> for LineRate {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<LineRate, E> {
                 LineRate::parse(text).map_err(E::custom)
             }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<LineRate, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<LineRate, E> {
+                self.visit_str(&number.to_string())
+            }
         }
-        from.deserialize_str(Quoted)
+        from.deserialize_any(Quoted)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod examples;
 mod excerpts;
+mod hints;
 mod meaning;
 mod media;
 mod messages;

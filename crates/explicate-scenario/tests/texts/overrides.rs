@@ -69,11 +69,7 @@ fn a_queue_or_router_that_is_only_named_takes_parameters() {
 fn slips() {
     let cases: &[(&str, &str, &str)] = &[
         ("duraton", "10s", "--set duraton: unknown key `duraton` in the scenario; did you mean `duration`?"),
-        (
-            "duration",
-            "10",
-            "--set duration: `duration` is a time and needs a unit; write it like `duration = \"10ms\"`",
-        ),
+        ("duration", "10", "--set duration: `duration` is a time and needs a unit; write it like `duration = \"10s\"`"),
         ("duration.x", "10s", "--set duration.x: `duration` is a text, so nothing stands below it at `x`"),
         ("flows.two.count", "1", "--set flows.two.count: no entry of `flows` is called `two`; there are one"),
         ("flows.1.count", "1", "--set flows.1.count: `flows` has no entry 1; it has 1 (counted from 0)"),

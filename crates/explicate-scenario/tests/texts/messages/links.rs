@@ -13,7 +13,11 @@ fn links() {
             vec!["no queue discipline is called `drptail`", "did you mean `droptail`?"],
         ),
         (bottleneck("queue = 5"), 6, vec!["`queue` is \"unlimited\"", "not a number"]),
-        (bottleneck("queue = { limit = 5 }"), 6, vec!["needs a unit", "\"50pkt\" or \"1.0bdp\""]),
+        (
+            bottleneck("queue = { limit = 5 }"),
+            6,
+            vec!["needs a unit", "\"5pkt\" (packets), \"5B\" (bytes) or \"5bdp\""],
+        ),
         (bottleneck("queue = { limit = \"5pkts\" }"), 6, vec!["there is no unit `pkts`", "did you mean \"5pkt\"?"]),
         (bottleneck("queue = { limit = \"-1bdp\" }"), 6, vec!["negative"]),
         (
@@ -111,7 +115,7 @@ fn links() {
 fn fading() {
     let with = |params: &str| with(6, &format!("bottleneck = {{ channel = [{{ kind = \"fading\", {params} }}] }}"));
     cases(vec![
-        (with("snr = \"20\""), 6, vec!["`20` is not a ratio in decibels", "\"20dB\""]),
+        (with("snr = \"20\""), 6, vec!["`snr` is a ratio in decibels", "write `snr = 20`, without quotes"]),
         (with("snr = true"), 6, vec!["`snr` is a ratio in decibels"]),
         (with("snr = \"120dB\""), 6, vec!["`snr` is \"120dB\"; it has to be from \"-40dB\" to \"100dB\""]),
         (with("antennas = \"3x1\""), 6, vec!["`antennas` cannot be `3x1`"]),
