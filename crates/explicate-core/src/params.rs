@@ -33,6 +33,7 @@ pub use self::kinds::*;
 
 mod kinds;
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -112,6 +113,24 @@ pub struct Info {
     pub source: &'static str,
     /// Parameters.
     pub params: &'static [Param],
+}
+
+/// A parameter that is useless because of another one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// The useless parameter, and the other one.
+    pub params: [&'static str; 2],
+    /// What follows, and what to write: a sentence for the user.
+    pub message: String,
+    /// The values contradict each other: other programs refuse them, and so does the scenario.
+    pub refused: bool,
+}
+
+impl Conflict {
+    /// A warning.
+    pub fn new(params: [&'static str; 2], message: String) -> Conflict {
+        Conflict { params, message, refused: false }
+    }
 }
 
 /// Values for a list of [`Param`]s: those that the scenario gives, and defaults for the rest.

@@ -53,7 +53,6 @@ pub(crate) fn whole(
     phases: &mut [Routes],
 ) {
     sizes(ctx, reader, scenario, crossings);
-    buffers(ctx, scenario);
     routers(ctx, scenario, declined, phases);
     agents(ctx, scenario);
     if let (false, Some(routes)) = (ctx.fluid, phases.first_mut()) {
@@ -103,29 +102,6 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
     if samples > limits::SAMPLES {
         let message = format!("[sampling] would write about {samples:.0e} rows; lengthen `every` or shorten `of`");
         ctx.error(place("sampling"), message);
-    }
-}
-
-/// Buffers that cannot hold one packet.
-fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
-    let interfaces = scenario.media.iter().flat_map(|m| m.stations.iter().map(|s| &s.interface));
-    let tiny: Vec<&str> = scenario
-        .links
-        .iter()
-        .chain(interfaces)
-        .filter(|link| {
-            link.queues().any(|q| {
-                let limit = q.kind.params().iter().find(|p| p.name == "limit");
-                limit.is_some_and(|limit| q.values.get(q.kind.params(), limit.name) < q.mean_packet)
-            })
-        })
-        .map(|l| l.name.as_str())
-        .collect();
-    if !tiny.is_empty() {
-        ctx.warn(format!(
-            "the buffer of {} is shorter than one packet: packets are dropped unless the line is idle",
-            some(&tiny)
-        ));
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Crossing {
     /// Number of flows whose data cross, and the sum of their packets' lengths.
     data: u64,
     data_bytes: u64,
+    /// The longest of these packets.
+    largest: u16,
     /// The same for flows whose acknowledgements cross.
     acks: u64,
     ack_bytes: u64,
@@ -42,6 +44,7 @@ impl Crossing {
             rtt: self.rtt + other.rtt,
             data: self.data + other.data,
             data_bytes: self.data_bytes + other.data_bytes,
+            largest: self.largest.max(other.largest),
             acks: self.acks + other.acks,
             ack_bytes: self.ack_bytes + other.ack_bytes,
             bits: self.bits + other.bits,
@@ -59,6 +62,10 @@ impl Crossing {
             (0, acks) => Some(self.ack_bytes as f64 / acks as f64),
             (data, _) => Some(self.data_bytes as f64 / data as f64),
         }
+    }
+    /// Length of the longest data packet that crosses, bytes.
+    pub(crate) fn largest(&self) -> Option<f64> {
+        (self.data > 0).then_some(self.largest as f64)
     }
     /// Whether the demand of data exceeds this rate, bit/s.
     pub(crate) fn wants_more_than(&self, rate: f64) -> bool {
@@ -255,6 +262,7 @@ impl Walk<'_> {
             let c = &mut crossings[l as usize];
             c.data += self.flows;
             c.data_bytes += self.flows * self.packet as u64;
+            c.largest = c.largest.max(self.packet);
             c.bits += bits;
             c.packets += bits / (8.0 * self.packet as f64);
         }

@@ -27,6 +27,7 @@ pub mod problem;
 mod props;
 mod quantity;
 mod reader;
+mod relations;
 mod renamed;
 mod reroutes;
 mod resolve;

@@ -51,6 +51,11 @@ pub(crate) fn read(ctx: &Context<'_>, graph: &mut Graph, node: &Node, index: usi
         None => Layout { places: Vec::new(), names: Vec::new(), neighbours: Vec::new(), written: String::new() },
     };
     let values = params::values(&chosen);
+    if let Some(conflict) = kind.conflict(&values) {
+        let written = |name: &str| chosen.iter().find(|c| c.param.name == name).map(|c| c.place);
+        let place = written(conflict.params[0]).or_else(|| written(conflict.params[1])).unwrap_or(reader.place);
+        ctx.error(place, format!("[[medium]] `{name}`: {}", conflict.message));
+    }
     let mut medium =
         MediumDraft { name: name.to_string(), kind, stations: Vec::new(), interferers: Vec::new(), values };
     for (name, at) in layout.names.iter().zip(&layout.places) {

@@ -124,8 +124,8 @@ fn length(ctx: &Context<'_>, node: &Node, name: &str) -> Option<Length> {
 
 /// Whether a number without a unit probably means this value: one that the parameter takes, and no thousand times its default.
 fn is_likely(param: &Param, x: f64) -> bool {
-    let usual = param.unit != Unit::Seconds || !(param.default > 0.0) || x < 1000.0 * param.default;
-    usual && (param.min..=param.max).contains(&x)
+    let too_long = param.unit == Unit::Seconds && param.default > 0.0 && x >= 1000.0 * param.default;
+    !too_long && (param.min..=param.max).contains(&x)
 }
 
 /// The index of a word among `words`. A rate equals another by its value: `"54000000bit/s"` is `"54Mbit/s"`.

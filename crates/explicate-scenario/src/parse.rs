@@ -64,7 +64,10 @@ impl Scenario {
         let stem: String = stem.unwrap_or("scenario").trim().chars().filter(|c| !c.is_control()).take(100).collect();
         let mut scenario = resolve(&ctx, &root, &stem);
         if let (Some(scenario), false) = (&mut scenario, ctx.failed()) {
-            scenario.warnings.extend(try_sweep(&ctx, root, &stem));
+            let mut said = ctx.warnings.take();
+            said.extend(try_sweep(&ctx, root, &stem));
+            let text = |(place, message)| located(place, message, &lines, overrides);
+            scenario.warnings = said.into_iter().map(text).collect();
         }
         match scenario {
             Some(scenario) if !ctx.failed() => Ok(scenario),
@@ -93,6 +96,15 @@ fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site
     }
 }
 
+/// A warning behind its line or override. It does not have the file's name, because results keep it.
+fn located(place: Option<Place>, message: String, lines: &Lines<'_>, overrides: &[(String, String)]) -> String {
+    match place.filter(|place| *place != Place::START).map(|place| site(place, lines, overrides)) {
+        None => message,
+        Some(Site::File { line, .. }) => format!("line {line}: {message}"),
+        Some(Site::Override(key)) => format!("--set {key}: {message}"),
+    }
+}
+
 fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
     let place = value.place;
     let Data::Table(table) = &mut root.data else { return };
@@ -103,7 +115,7 @@ fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
 
 /// Resolves the scenario once more with the first value of every axis, to find paths and values that are invalid.
 /// Returns warnings about old names in paths.
-fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) -> Vec<String> {
+fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) -> Vec<(Option<Place>, String)> {
     let Data::Table(table) = &mut root.data else { return Vec::new() };
     let axes = match table.entries.iter().position(|e| e.key == "sweep").map(|i| table.entries.remove(i).node.data) {
         Some(Data::Table(axes)) => axes,

@@ -20,7 +20,8 @@ pub(crate) struct Context<'a> {
     /// Files by name if there is no folder.
     pub(crate) among: Option<&'a BTreeMap<String, String>>,
     pub(crate) problems: RefCell<Vec<(Place, String)>>,
-    pub(crate) warnings: RefCell<Vec<String>>,
+    /// Warnings, those about one place with it.
+    pub(crate) warnings: RefCell<Vec<(Option<Place>, String)>>,
     /// Files that were read already.
     pub(crate) files: RefCell<BTreeMap<String, Arc<[u64]>>>,
     /// The scenario is for a fluid model, with higher limits than for packets.
@@ -42,7 +43,11 @@ impl<'a> Context<'a> {
         self.problems.borrow_mut().push((place, message.into()));
     }
     pub(crate) fn warn(&self, message: impl Into<String>) {
-        self.warnings.borrow_mut().push(message.into());
+        self.warnings.borrow_mut().push((None, message.into()));
+    }
+    /// Warns of a setting at a place.
+    pub(crate) fn warn_at(&self, place: Place, message: impl Into<String>) {
+        self.warnings.borrow_mut().push((Some(place), message.into()));
     }
     pub(crate) fn failed(&self) -> bool {
         !self.problems.borrow().is_empty()

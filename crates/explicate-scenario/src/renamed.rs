@@ -102,7 +102,7 @@ impl Update<'_> {
 
     fn warn(&self, path: &str, old: &str, new: &str) {
         let message = format!("{path}: `{old}` is now called `{new}`; the old name works for one more release");
-        if !self.ctx.warnings.borrow().contains(&message) {
+        if !self.ctx.warnings.borrow().iter().any(|(_, said)| *said == message) {
             self.ctx.warn(message);
         }
     }

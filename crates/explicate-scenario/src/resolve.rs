@@ -23,6 +23,7 @@ use crate::parts::{self, INTERFACE_LIMIT, LINK_LIMIT, Router};
 use crate::props::Props;
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, word};
+use crate::relations;
 use crate::reroutes;
 use crate::routing::Routes;
 use crate::topology;
@@ -112,10 +113,14 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     }
     fill_queues(ctx, &graph, &mut scenario, &crossings);
     let declined = checks::declined(&graph);
+    relations::queues(ctx, &graph, &scenario, &crossings);
+    relations::media(ctx, &reader, &scenario, &crossings);
+    relations::over_time(ctx, &reader, &graph, &scenario);
+    relations::hosts(ctx, &reader, &graph, &scenario, &crossings, &mut phases);
     (scenario.nodes, scenario.bridges) = (graph.nodes, graph.bridges);
     guards::decide(&mut scenario, &mut phases);
     checks::whole(ctx, &reader, &scenario, &crossings, &declined, &mut phases);
-    scenario.warnings = ctx.warnings.take();
+    relations::flows(ctx, &reader, &scenario, &mut phases);
     (!ctx.failed()).then_some(scenario)
 }
 

@@ -8,6 +8,9 @@ use std::path::Path;
 
 use crate::limits;
 
+/// Latest time in a trace, milliseconds.
+const LATEST: u64 = (limits::SECONDS * 1e3) as u64;
+
 /// Reads a trace relative to `base`; the error is a sentence that names file, line and remedy.
 pub(crate) fn load(base: &Path, name: &str) -> Result<Vec<u64>, String> {
     let path = base.join(name);
@@ -44,7 +47,12 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<u64>, String> {
             return Err(wrong("an empty line; remove it, every line is one millisecond".to_string()));
         }
         let value: u64 = match digits.parse() {
-            Ok(value) if value <= 100_000_000_000 => value,
+            Ok(value) if value <= LATEST => value,
+            _ if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                return Err(wrong(format!(
+                    "`{shown}` is too large; a trace has at most {LATEST} milliseconds (three years)"
+                )));
+            }
             _ if digits.starts_with('#') => {
                 return Err(wrong("a trace has no comments; remove the line".to_string()));
             }

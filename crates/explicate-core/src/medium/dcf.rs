@@ -58,8 +58,11 @@ mod station;
 pub use air::Layout;
 pub use medium::{Driver, Medium, Over, StationStats};
 
-use crate::medium::MediumKind;
+use alloc::format;
+
+use crate::medium::{MediumKind, Obstacle};
 use crate::params::{
+    Conflict,
     Auto, Bytes, Decibels, Flag, Info, Metres, Number, Seconds, Values, choices, parameters,
 };
 use crate::rng::power;
@@ -83,6 +86,12 @@ const SYMBOL: u64 = 4_000;
 pub const RTS: u32 = 20;
 /// Bytes of CTS and of ACK.
 pub const CTS_ACK: u32 = 14;
+/// The longest MAC service data unit, IEEE 802.11 clause 7.1.2, and the part of it that is not the IP packet, bytes.
+const LONGEST_MSDU: u16 = 2304;
+const LLC_SNAP: u16 = 8;
+/// With this share of lost frames, seven attempts hardly ever succeed.
+const HARDLY: f64 = 0.99;
+
 /// Overhead of an IP datagram: LLC and SNAP 8, MAC header 24, FCS 4.
 pub const FRAMING: u32 = 36;
 
@@ -216,6 +225,29 @@ impl MediumKind for Dcf {
     fn reach(&self, values: &Values) -> f64 {
         let params = Params::of(values);
         params.reach.unwrap_or(params.decode_range)
+    }
+    fn longest_packet(&self) -> u16 {
+        LONGEST_MSDU - LLC_SNAP
+    }
+    fn conflict(&self, values: &Values) -> Option<Conflict> {
+        let Params { cw_min, cw_max, .. } = Params::of(values);
+        (cw_min > cw_max).then(|| {
+            let message = format!("`cw_min` ({cw_min}) is above `cw_max` ({cw_max}); exchange them");
+            Conflict { refused: true, ..Conflict::new(["cw_min", "cw_max"], message) }
+        })
+    }
+    fn obstacle(&self, values: &Values, distance: f64, rate: Rate, bytes: u16) -> Option<Obstacle> {
+        let (params, settings) = (Params::of(values), Settings::new(values));
+        // Random levels may help.
+        if params.shadowing > 0.0 || params.drift > 0.0 {
+            return None;
+        }
+        if distance > params.decode_range * (1.0 + 1e-9) {
+            return Some(Obstacle::Distance(params.decode_range));
+        }
+        let sinr = power(params.decode_range / distance.max(1e-3), params.exponent) / settings.noise;
+        let lost = settings.error(bytes as u32 + FRAMING, rate_index(rate)?, sinr);
+        (settings.noisy && settings.arf.is_none() && lost > HARDLY).then_some(Obstacle::Noise)
     }
 }
 

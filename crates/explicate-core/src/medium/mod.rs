@@ -3,7 +3,7 @@
 //! A medium's file declares its parameters and computes durations and error rates, which do not depend on the
 //! traffic; the folder of its name has the state machines of its stations. On a real network the radio has these.
 
-use crate::params::{Info, Values};
+use crate::params::{Conflict, Info, Values};
 use crate::units::{Rate, Time};
 
 macro_rules! media {
@@ -41,6 +41,27 @@ pub trait MediumKind: Sync {
     fn has_rate(&self, rate: Rate) -> bool;
     /// Maximum length of a link, metres.
     fn reach(&self, values: &Values) -> f64;
+    /// The longest IP packet that a frame carries, bytes.
+    fn longest_packet(&self) -> u16;
+    /// Parameters that contradict each other.
+    fn conflict(&self, values: &Values) -> Option<Conflict> {
+        let _ = values;
+        None
+    }
+    /// Why hardly a frame with an IP packet of `bytes` arrives between two stations that are this many metres apart.
+    fn obstacle(&self, values: &Values, distance: f64, rate: Rate, bytes: u16) -> Option<Obstacle> {
+        let _ = (values, distance, rate, bytes);
+        None
+    }
+}
+
+/// Why no frame arrives.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Obstacle {
+    /// The stations are further apart than this, metres.
+    Distance(f64),
+    /// Noise destroys the frames at this rate.
+    Noise,
 }
 
 /// Any [`MediumKind`].
@@ -56,6 +77,9 @@ mod object {
         fn rate(&self, values: &Values) -> Rate;
         fn has_rate(&self, rate: Rate) -> bool;
         fn reach(&self, values: &Values) -> f64;
+        fn longest_packet(&self) -> u16;
+        fn conflict(&self, values: &Values) -> Option<Conflict>;
+        fn obstacle(&self, values: &Values, distance: f64, rate: Rate, bytes: u16) -> Option<Obstacle>;
     }
     impl<K: MediumKind> MediumKindObject for K {
         fn info(&self) -> &'static Info {
@@ -69,6 +93,15 @@ mod object {
         }
         fn reach(&self, values: &Values) -> f64 {
             MediumKind::reach(self, values)
+        }
+        fn longest_packet(&self) -> u16 {
+            MediumKind::longest_packet(self)
+        }
+        fn conflict(&self, values: &Values) -> Option<Conflict> {
+            MediumKind::conflict(self, values)
+        }
+        fn obstacle(&self, values: &Values, distance: f64, rate: Rate, bytes: u16) -> Option<Obstacle> {
+            MediumKind::obstacle(self, values, distance, rate, bytes)
         }
     }
 }

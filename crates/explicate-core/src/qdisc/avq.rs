@@ -19,6 +19,7 @@
 //! Deviations:
 //! 1. A dropped packet is no arrival in the equation for C~, as in ns-2: the carried rate has to be gamma C.
 //! 2. C is the link's nominal capacity.
+//! 3. An empty virtual queue takes any packet. Otherwise a buffer below one packet would pass nothing at all, even over an idle line.
 
 use alloc::boxed::Box;
 
@@ -109,7 +110,7 @@ impl Qdisc for AvqQueue {
         let verdict = if port.busy && !self.queue_limit.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len)
         {
             Verdict::Drop(DropCause::Overflow)
-        } else if self.virtual_queue + length > self.buffer {
+        } else if self.virtual_queue > 0.0 && self.virtual_queue + length > self.buffer {
             early(self.mark, packet)
         } else {
             self.virtual_queue += length;
@@ -144,6 +145,15 @@ mod tests {
         let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
         packet.set_ecn(ecn);
         q.on_arrival(now, &packet, &PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: true }, None)
+    }
+
+    /// At 200 kbit/s a bandwidth-delay product may be less than a packet: four flows got 0 bit/s for ever.
+    #[test]
+    fn a_buffer_below_one_packet_passes_one_at_a_time() {
+        let mut q = avq(&[("buffer", 900.0)]);
+        assert_eq!(arrive(&mut q, Time::ZERO, Ecn::NotCapable), Verdict::Accept);
+        assert_eq!(arrive(&mut q, Time::micros(1), Ecn::NotCapable), Verdict::Drop(DropCause::Early));
+        assert_eq!(arrive(&mut q, Time::secs(1), Ecn::NotCapable), Verdict::Accept);
     }
 
     #[test]

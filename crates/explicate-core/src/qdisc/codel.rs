@@ -22,11 +22,13 @@
 //! 2. The limit is the common one of this simulator. Where it is less than a packet, one packet may wait.
 
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
 
 use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
-use crate::params::{Bytes, Flag, Info, Seconds, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
+use crate::params::{Conflict, Bytes, Flag, Info, Seconds, parameters};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued, ResolvedQueue};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -73,6 +75,34 @@ impl QdiscKind for CoDel {
             state: State::default(),
             queue: Fifo::default(),
         }))
+    }
+
+    fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        let params = Params::of(queue.values);
+        params.control.conflict(params.limit.limit, queue).into_iter().collect()
+    }
+}
+
+impl Control {
+    /// A target that no packet waits for, or a rest that the queue cannot exceed, with this limit in bytes.
+    pub fn conflict(&self, limit: f64, queue: &ResolvedQueue<'_>) -> Option<Conflict> {
+        let wait = limit / queue.capacity;
+        let full = "so it is full before it acts, as drop-tail is";
+        if self.target >= wait {
+            let (target, wait) = (1e3 * self.target, 1e3 * wait);
+            let message = format!(
+                "its limit drains in {wait:.3} ms, within its target ({target:.3} ms), {full}; write a `target` below that or a \
+                 longer `limit`"
+            );
+            return Some(Conflict::new(["target", "limit"], message));
+        }
+        (self.mtu >= limit).then(|| {
+            let mtu = self.mtu;
+            let message = format!(
+                "it leaves `mtu` ({mtu}B) in the queue, which is not below its limit ({limit:.0}B), {full}; write a longer `limit`"
+            );
+            Conflict::new(["mtu", "limit"], message)
+        })
     }
 }
 
@@ -213,7 +243,6 @@ impl ActiveQueue for CoDelQueue {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
     use core::ops::Range;
 
     use super::*;

@@ -1,10 +1,12 @@
 //! The common parts of several disciplines: the limit, early marks, and a FIFO queue.
 
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
 
 use crate::api::Probe;
-use crate::params::{QueueLength, choices, parameters};
-use crate::qdisc::{ActiveQueue, DropCause, Dropped, Queued, Verdict};
+use crate::params::{Conflict, QueueLength, choices, parameters};
+use crate::qdisc::{ActiveQueue, DropCause, Dropped, Queued, ResolvedQueue, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
@@ -35,6 +37,33 @@ impl Limit {
             Count::Packets => QueueLimit { bytes: u64::MAX, packets: (self.limit / mean_packet + 0.5) as u32 },
         }
     }
+}
+
+/// A length of a queue in packets, for messages.
+pub fn in_packets(bytes: f64, mean_packet: f64) -> String {
+    let packets = bytes / mean_packet;
+    if packets >= 10.0 { format!("{packets:.0} packets") } else { format!("{packets:.1} packets") }
+}
+
+/// A `target` of the queue, in bytes as the `limit`, that the queue cannot reach: the discipline never acts.
+pub fn target_beyond_limit(target: f64, limit: f64, queue: &ResolvedQueue<'_>) -> Option<Conflict> {
+    let packets = |bytes| in_packets(bytes, queue.mean_packet);
+    (target >= limit).then(|| {
+        let message = format!(
+            "its target ({}) is not below its limit ({}), so it is full before it acts, as drop-tail is; write a `target` of half \
+             the limit, such as \"{:.0}B\", or a longer `limit`",
+            packets(target),
+            packets(limit),
+            limit / 2.0
+        );
+        Conflict::new(["target", "limit"], message)
+    })
+}
+
+/// A parameter with a value of its own that has no effect because of another one.
+pub fn unused(queue: &ResolvedQueue<'_>, param: &'static str, other: &'static str, why: &str) -> Option<Conflict> {
+    queue.values.number(param)?;
+    Some(Conflict::new([param, other], format!("`{param}` has no effect {why}")))
 }
 
 /// Maximum number of bytes or packets that may wait.

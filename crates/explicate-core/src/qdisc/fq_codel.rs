@@ -30,8 +30,8 @@ use alloc::vec::Vec;
 use super::codel::{Control, Settings, State};
 use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
-use crate::params::{Bytes, Info, Number, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued};
+use crate::params::{Conflict, Bytes, Info, Number, parameters};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued, ResolvedQueue};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -65,6 +65,11 @@ impl QdiscKind for FqCoDel {
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Departure(Box::new(FqCoDelQueue::new(init)))
+    }
+
+    fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        let params = Params::of(queue.values);
+        params.control.conflict(params.limit.limit, queue).into_iter().collect()
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use self::common::QueueLimit;
 use crate::api::{PortView, Probe};
-use crate::params::{Info, Values};
+use crate::params::{Conflict, Info, Values};
 use crate::rng::Rng;
 pub use crate::transit::DropCause;
 use crate::units::Time;
@@ -37,6 +37,21 @@ pub trait QdiscKind: Sync {
     const INFO: Info;
     /// A discipline for one queue.
     fn build(&self, init: &QdiscInit<'_>) -> Discipline;
+    /// Parameters of one queue of which one makes another useless. Each discipline states its own; the scenario warns of them.
+    fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        let _ = queue;
+        Vec::new()
+    }
+}
+
+/// The parameters of a queue when `auto` and `bdp` have values.
+pub struct ResolvedQueue<'a> {
+    /// Values of the parameters of [`QdiscKind::INFO`]; lengths in bytes.
+    pub values: &'a Values,
+    /// Nominal capacity, bytes/s.
+    pub capacity: f64,
+    /// Typical length of a packet, bytes.
+    pub mean_packet: f64,
 }
 
 /// Any [`QdiscKind`].
@@ -50,6 +65,7 @@ mod object {
     pub trait QdiscKindObject: Sync {
         described!();
         fn build(&self, init: &QdiscInit<'_>) -> Discipline;
+        fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict>;
     }
     impl<K: QdiscKind> QdiscKindObject for K {
         fn info(&self) -> &'static Info {
@@ -57,6 +73,9 @@ mod object {
         }
         fn build(&self, init: &QdiscInit<'_>) -> Discipline {
             QdiscKind::build(self, init)
+        }
+        fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+            QdiscKind::conflicts(self, queue)
         }
     }
 }

@@ -17,11 +17,12 @@
 //! 1. The packet in service does not count, as in all disciplines here.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::common::{Limit, QueueLimit, early};
+use super::common::{Limit, QueueLimit, early, target_beyond_limit};
 use crate::api::{PortView, Probe};
-use crate::params::{Auto, Flag, Info, Number, QueueLength, Seconds, parameters};
-use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::params::{Conflict, Auto, Flag, Info, Number, QueueLength, Seconds, parameters};
+use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, ResolvedQueue, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -58,7 +59,16 @@ impl QdiscKind for Pi {
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(PiQueue::new(init)))
     }
+
+    fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        let params = Params::of(queue.values);
+        let target = params.target.unwrap_or(TARGET * queue.mean_packet);
+        target_beyond_limit(target, params.limit.limit, queue).into_iter().collect()
+    }
 }
+
+/// The reference of the queue without a target, packets.
+const TARGET: f64 = 200.0;
 
 struct PiQueue {
     a: f64,
@@ -84,7 +94,7 @@ impl PiQueue {
         PiQueue {
             a: params.a,
             b: params.b,
-            target: params.target.map_or(200.0, |target| target / init.mean_packet),
+            target: params.target.map_or(TARGET, |target| target / init.mean_packet),
             interval,
             mark: params.mark,
             queue_limit: params.limit.queue_limit(init.mean_packet),

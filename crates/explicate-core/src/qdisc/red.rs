@@ -36,11 +36,13 @@
 //!    empty this changes the utilisation by two percentage points (docs/validation.md).
 
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
 
-use super::common::Count;
+use super::common::{Count, in_packets, unused};
 use crate::api::{PortView, Probe};
-use crate::params::{Auto, Flag, Fraction, Info, QueueLength, Seconds, parameters};
-use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::params::{Conflict, Auto, Flag, Fraction, Info, QueueLength, Seconds, parameters};
+use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, ResolvedQueue, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
@@ -90,6 +92,48 @@ impl QdiscKind for Red {
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(RedQueue::new(init)))
+    }
+
+    fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        let params = Params::of(queue.values);
+        let (min_th, max_th) = params.thresholds(queue.capacity, queue.mean_packet);
+        let packets = |bytes| in_packets(bytes, queue.mean_packet);
+        let thresholds = if min_th > max_th {
+            let (min_th, max_th) = (packets(min_th), packets(max_th));
+            let message = format!("`min_th` ({min_th}) is above `max_th` ({max_th}); exchange them");
+            Some(Conflict { refused: true, ..Conflict::new(["max_th", "min_th"], message) })
+        } else if min_th >= params.limit {
+            let (min_th, limit) = (packets(min_th), packets(params.limit));
+            let message = format!(
+                "its min_th ({min_th}) is not below its limit ({limit}), so it is full before it acts, as drop-tail is; write a \
+                 longer `limit`, or lower thresholds"
+            );
+            Some(Conflict::new(["min_th", "limit"], message))
+        } else if max_th > params.limit {
+            let (max_th, limit) = (packets(max_th), packets(params.limit));
+            let message = format!(
+                "its max_th ({max_th}) is above its limit ({limit}), so the probability never reaches `max_p`; write a longer \
+                 `limit`, or lower thresholds"
+            );
+            Some(Conflict::new(["max_th", "limit"], message))
+        } else {
+            None
+        };
+        let fixed = (!params.adaptive).then(|| {
+            unused(queue, "target_delay", "adaptive", "without adaptation; remove it, or write `adaptive = true`")
+        });
+        let drops = (!params.mark)
+            .then(|| unused(queue, "drop_above", "mark", "without marks; remove it, or write `mark = true`"));
+        [thresholds, fixed.flatten(), drops.flatten()].into_iter().flatten().collect()
+    }
+}
+
+impl Params {
+    /// The thresholds, bytes.
+    fn thresholds(&self, capacity: f64, mean_packet: f64) -> (f64, f64) {
+        let delayed = if self.adaptive { 0.5 * self.target_delay * capacity } else { 0.0 };
+        let min_th = self.min_th.unwrap_or(delayed.max(5.0 * mean_packet));
+        (min_th, self.max_th.unwrap_or(3.0 * min_th))
     }
 }
 
@@ -169,8 +213,7 @@ impl RedQueue {
         let unit = if in_packets { init.mean_packet } else { 1.0 };
         let adaptive = params.adaptive;
         let packet_time = init.mean_packet / init.capacity;
-        let delayed = if adaptive { 0.5 * params.target_delay * init.capacity } else { 0.0 };
-        let min_th = params.min_th.unwrap_or(delayed.max(5.0 * init.mean_packet)) / unit;
+        let min_th = params.thresholds(init.capacity, init.mean_packet).0 / unit;
         RedQueue {
             min_th,
             max_th: params.max_th.map_or(3.0 * min_th, |max_th| max_th / unit).max(min_th),

@@ -31,11 +31,14 @@
 //!    missing here.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::common::{Fifo, Limit, QueueLimit, early};
+use super::common::{Fifo, Limit, QueueLimit, early, target_beyond_limit, unused};
 use crate::api::{PortView, Probe};
-use crate::params::{Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
-use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
+use crate::params::{Conflict, Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
+use crate::qdisc::{
+    ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, QdiscKind, Queued, ResolvedQueue, Verdict,
+};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -89,7 +92,20 @@ impl QdiscKind for Rem {
             MarkAt::Departure => Discipline::Departure(Box::new(MarkedLate { rem, queue: Fifo::default() })),
         }
     }
+
+    fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        let params = Params::of(queue.values);
+        let target = params.target.unwrap_or(TARGET * queue.mean_packet);
+        let beside = (params.interval_packets > 0.0)
+            .then(|| unused(queue, "interval", "interval_packets", "beside `interval_packets`; remove one of them"));
+        let late = (!params.mark).then(|| unused(queue, "mark_at", "mark", "without marks; remove it, or write `mark = true`"));
+        let target = target_beyond_limit(target, params.limit.limit, queue);
+        [target, beside.flatten(), late.flatten()].into_iter().flatten().collect()
+    }
 }
+
+/// The target of the queue without one, packets.
+const TARGET: f64 = 20.0;
 
 /// The probability of a mark at this price.
 pub fn probability(price: f64, phi: f64) -> f64 {
@@ -129,7 +145,7 @@ impl RemQueue {
             gamma: params.gamma,
             alpha: params.alpha,
             phi: params.phi,
-            target: params.target.map_or(20.0, |target| target / init.mean_packet),
+            target: params.target.map_or(TARGET, |target| target / init.mean_packet),
             interval: Time::from_secs_f64(interval),
             carried: interval / packet_time,
             weight: params.weight,

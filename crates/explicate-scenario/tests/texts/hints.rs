@@ -109,7 +109,7 @@ fn with(field: &Field, value: &str) -> Result<String, Vec<String>> {
 
 /// A message about other values does not concern the value itself.
 fn of_others(message: &str) -> bool {
-    ["a run would move", "would write about", "flows arrive", "have to be in order"]
+    ["a run would move", "would write about", "flows arrive", "have to be in order", "no frame arrives"]
         .iter()
         .any(|part| message.contains(part))
 }

@@ -8,6 +8,7 @@ mod media;
 mod messages;
 mod normative;
 mod overrides;
+mod relations;
 mod renamed;
 mod robust;
 mod routing;

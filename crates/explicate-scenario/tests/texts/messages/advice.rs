@@ -14,7 +14,7 @@ fn warnings() {
     // Times are said as they were written: 15 s are no 15.000000000000002.
     assert!(warning(&with(1, "warmup = \"15s\"")).contains("the warmup (15s) is not shorter than"));
     let tiny = with(6, "bottleneck = { queue = { limit = \"500B\" } }");
-    assert!(warning(&tiny).starts_with("the buffer of r1->r2 is shorter than one packet"));
+    assert!(warning(&tiny).starts_with("line 6: the buffer of r1->r2 is shorter than one packet"));
     let other = with(6, "bottleneck = { router = \"vcp\" }");
     assert_eq!(warning(&other), "the flows of `one` use xcp, but no xcp router runs on r1->r2");
     assert!(warning(&plus("start = \"10s\"")).contains("start after the end"));

@@ -137,6 +137,8 @@ fn traces() {
         (b"1\n\n3\n", "t:2:1: an empty line; remove it"),
         (b"# by hand\n1\n", "t:1:1: a trace has no comments; remove the line"),
         (b"1\n5\n4\n", "t:3:1: 4 comes after 5; sort the lines"),
+        (b"1\n99999999999999\n", "t:2:1: `99999999999999` is too large; a trace has at most 100000000000 milliseconds"),
+        (b"99999999999999999999999\n", "t:1:1: `99999999999999999999999` is too large"),
         (b"1\nabc\n", "t:2:1: `abc` is not a whole number of milliseconds"),
         (b"1.5\n", "t:1:1: `1.5` is not a whole number"),
         (b"-1\n", "t:1:1: `-1` is not a whole number"),

@@ -1,0 +1,499 @@
+//! Settings of which one makes another useless. The run would say nothing: a discipline whose target its queue never reaches
+//! is drop-tail under another name. They are looked for when `auto` and `bdp` have values; queue disciplines state theirs
+//! beside their parameters ([`explicate_core::qdisc::QdiscKind::conflicts`]). One warning a cause, with its line and what to
+//! write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use explicate_core::endpoint::{self, Params};
+use explicate_core::medium::Obstacle;
+use explicate_core::params::{Conflict, Param, Unit};
+use explicate_core::qdisc::ResolvedQueue;
+use explicate_core::registry;
+use explicate_core::units::{Rate, Time};
+
+use crate::document::{Data, Node, Place, Table, some};
+use crate::ends::Crossing;
+use crate::graph::Graph;
+use crate::model::{FlowGroup, Link, Queue, Scenario, Size, Start, Traffic};
+use crate::params::{Chosen, Given};
+use crate::parts::{self, Router};
+use crate::props::Props;
+use crate::quantity::{self, show};
+use crate::reader::{Context, Reader};
+use crate::routing::Routes;
+
+fn written(time: Time) -> String {
+    show(time.0 as f64, &quantity::TIME)
+}
+
+// ------------------------------------------------------------------------------------------------- queues
+
+/// The queues of a port with what was written for them, and the share of the line that each has.
+fn of_port<'a>(link: &'a Link, props: &'a Props) -> Vec<(&'a Queue, Option<&'a parts::Queue>, f64)> {
+    let own = link.queue.iter().map(|queue| (queue, props.queue.as_ref(), 1.0));
+    let sum: f64 = link.classes.iter().map(|class| class.weight).sum();
+    let of_classes = link.classes.iter().zip(props.classes.iter().flatten()).filter_map(|(class, written)| {
+        Some((class.queue.as_ref()?, written.queue.as_ref().or(props.queue.as_ref()), class.weight / sum))
+    });
+    own.chain(of_classes).collect()
+}
+
+/// Parameters of disciplines that make each other useless, and limits that hold no packet, or one. A port that only
+/// acknowledgements cross is not looked at.
+pub(crate) fn queues(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario, crossings: &[Crossing]) {
+    let mut at_station: BTreeMap<(usize, usize), Crossing> = BTreeMap::new();
+    let mut ports: Vec<(&Link, &Props, Crossing)> = Vec::new();
+    for ((link, draft), crossing) in scenario.links.iter().zip(&graph.links).zip(crossings) {
+        match link.over {
+            Some(over) => {
+                let sum = at_station.entry((over.medium, over.from)).or_default();
+                *sum = sum.with(crossing);
+            }
+            None => ports.push((link, &graph.props[draft.props].props, *crossing)),
+        }
+    }
+    for ((medium, station), crossing) in &at_station {
+        let port = &scenario.media[*medium].stations[*station].interface;
+        ports.push((port, &graph.media[*medium].stations[*station].props, *crossing));
+    }
+    let mut found: Vec<(Place, &str, Conflict, Vec<&str>)> = Vec::new();
+    for (link, props, crossing) in ports {
+        let Some(largest) = crossing.largest() else { continue };
+        let full = crossing.wants_more_than(0.99 * link.rate.0 as f64);
+        for (queue, given, share) in of_port(link, props) {
+            let resolved = ResolvedQueue {
+                values: &queue.values,
+                capacity: share * link.rate.bytes_per_sec(),
+                mean_packet: queue.mean_packet,
+            };
+            let room = room(queue, largest, full);
+            let conflicts = if room.is_some() { room.into_iter().collect() } else { queue.kind.conflicts(&resolved) };
+            for conflict in conflicts {
+                let place = place_of(given, props, &conflict);
+                let known = found.iter_mut().find(|(at, kind, known, _)| {
+                    (*at, *kind, known.params) == (place, queue.kind.name(), conflict.params)
+                });
+                match known {
+                    Some((.., names)) if names.contains(&link.name.as_str()) => {}
+                    Some((.., names)) => names.push(&link.name),
+                    None => found.push((place, queue.kind.name(), conflict, vec![&link.name])),
+                }
+            }
+        }
+    }
+    for (place, kind, conflict, names) in found {
+        let names = some(&names);
+        match conflict.refused {
+            true => ctx.error(place, format!("the {kind} queue of {names}: {}", conflict.message)),
+            false if conflict.params[1] == ROOM => {
+                ctx.warn_at(place, format!("the buffer of {names} {}", conflict.message))
+            }
+            false => ctx.warn_at(place, format!("the {kind} queue of {names}: {}", conflict.message)),
+        }
+    }
+}
+
+/// The other side of a limit that holds no packet, or one.
+const ROOM: &str = "packet";
+
+/// A limit that does not hold the longest packet, or only one where a sender would fill more.
+fn room(queue: &Queue, largest: f64, full: bool) -> Option<Conflict> {
+    let params = queue.kind.params();
+    let limit = queue.values.get(params, params.iter().find(|p| p.name == "limit")?.name);
+    let message = if limit < largest {
+        format!(
+            "is shorter than one packet: it is {limit:.0}B, and packets have up to {largest:.0}B, so they are dropped unless the \
+             line is idle; write a `limit` of some packets, such as \"10pkt\""
+        )
+    } else if limit < 2.0 * largest && full {
+        "holds one packet: packets of one burst drop each other, and how many do depends on `processing`; write a `limit` of \
+         more packets unless that is the question"
+            .to_string()
+    } else {
+        return None;
+    };
+    Some(Conflict::new(["limit", ROOM], message))
+}
+
+/// Where the first parameter of a conflict is written, else the other, else the queue or the link.
+fn place_of(queue: Option<&parts::Queue>, props: &Props, conflict: &Conflict) -> Place {
+    let chosen: &[Chosen] = match queue {
+        Some(parts::Queue::Kind(_, chosen)) => chosen,
+        _ => &[],
+    };
+    let of = |name: &str| chosen.iter().find(|c| c.param.name == name).map(|c| c.place);
+    let [first, second] = conflict.params;
+    of(first).or_else(|| of(second)).or(props.place).unwrap_or(Place::START)
+}
+
+// ---------------------------------------------------------------------------------------------------- times
+
+/// Settings that begin after the end of the run, or end before they begin.
+pub(crate) fn over_time(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, scenario: &Scenario) {
+    let end = scenario.duration;
+    let run = written(end);
+    if let Some(every) = scenario.sampling.every.filter(|every| *every > end) {
+        let place = at(reader.table, &["sampling", "every"]).unwrap_or(Place::START);
+        ctx.warn_at(place, format!("nothing is sampled: `every` ({}) is longer than the run ({run})", written(every)));
+    }
+    let stations = graph.media.iter().flat_map(|m| m.stations.iter().map(|s| &s.props));
+    let mut seen = BTreeSet::new();
+    for props in graph.props.iter().map(|shared| &shared.props).chain(stations) {
+        if !props.place.is_none_or(|place| seen.insert(place)) {
+            continue;
+        }
+        let after = |time: &Time| *time >= end;
+        for channel in props.channel.iter().flatten() {
+            of_channel(ctx, channel, end);
+        }
+        if let Some(late) = props.capacity.iter().flat_map(|c| c.over(Rate(1), Rate(1)).1).map(|s| s.0).find(after) {
+            let place = props.place.unwrap_or(Place::START);
+            ctx.warn_at(
+                place,
+                format!("the step of `capacity` at {} comes after the end of the run ({run})", written(late)),
+            );
+        }
+        let written_queues = props.queue.iter().chain(props.classes.iter().flatten().filter_map(|c| c.queue.as_ref()));
+        for chosen in
+            written_queues.filter_map(|q| if let parts::Queue::Kind(_, chosen) = q { Some(chosen) } else { None })
+        {
+            intervals(ctx, chosen, end);
+        }
+        let routers = props.router.iter().chain(props.classes.iter().flatten().filter_map(|c| c.router.as_ref()));
+        for chosen in routers.filter_map(|r| if let Router::Of(_, chosen) = r { Some(chosen) } else { None }) {
+            intervals(ctx, chosen, end);
+        }
+        if let [only] = props.classes.as_deref().unwrap_or_default()
+            && only.weight != 1.0
+        {
+            let place = props.place.unwrap_or(Place::START);
+            ctx.warn_at(place, "`weight` has no effect, because there is one class; add another, or remove it");
+        }
+    }
+    let interferers = graph.media.iter().filter(|m| m.interferers.iter().any(|i| !i.random && i.off >= end));
+    for medium in interferers {
+        let name = &medium.name;
+        ctx.warn(format!(
+            "an interferer of `{name}` never sends: its first pause, `off`, lasts as long as the run ({run})"
+        ));
+    }
+}
+
+/// Intervals of queues and controllers that do not end within the run.
+fn intervals(ctx: &Context<'_>, chosen: &[Chosen], end: Time) {
+    let long = chosen.iter().filter(|c| c.param.unit == Unit::Seconds && c.param.name.ends_with("interval"));
+    for c in long.filter(|c| !c.param.name.starts_with("max")) {
+        if let Given::Number(seconds) = c.given
+            && seconds >= end.as_secs_f64()
+        {
+            let name = c.param.name;
+            ctx.warn_at(
+                c.place,
+                format!("nothing happens at the end of an `{name}` that is as long as the run; shorten it"),
+            );
+        }
+    }
+}
+
+/// A channel that never applies, or always.
+fn of_channel(ctx: &Context<'_>, channel: &parts::Channel, end: Time) {
+    let (kind, params) = (channel.kind.name(), channel.kind.params());
+    let given = |name: &str| channel.chosen.iter().find(|c| c.param.name == name);
+    let number = |name: &str| match given(name)?.given {
+        Given::Number(x) => Some(x),
+        _ => None,
+    };
+    let warn = |name: &str, message: String| {
+        if let Some(c) = given(name) {
+            ctx.warn_at(c.place, format!("the channel `{kind}` {message}"));
+        }
+    };
+    let seconds = end.as_secs_f64();
+    let run = written(end);
+    if number("start").is_some_and(|start| start >= seconds) {
+        warn("start", format!("never begins: its `start` is not before the end of the run ({run})"));
+        return;
+    }
+    let declared = |name: &str| params.iter().any(|p: &Param| p.name == name);
+    if declared("up") && declared("down") {
+        let up = channel.values().get(params, "up");
+        if channel.values().get(params, "random") == 0.0 && up >= seconds {
+            let name = if given("up").is_some() { "up" } else { "down" };
+            warn(
+                name,
+                format!(
+                    "never applies: its first outage comes after `up`, which is not before the end of the run ({run})"
+                ),
+            );
+        }
+    }
+    if number("rate") == Some(0.0) && number("bit_error_rate").is_none_or(|rate| rate == 0.0) {
+        let others = channel.chosen.iter().any(|c| !["rate", "bit_error_rate"].contains(&c.param.name));
+        if others {
+            warn("rate", "applies to no packet, so its other parameters have no effect: its `rate` is 0".to_string());
+        }
+    }
+    for c in &channel.chosen {
+        let Given::Steps(steps) = &c.given else { continue };
+        if let Some((late, _)) = steps.iter().find(|(at, _)| *at >= end) {
+            let late = written(*late);
+            ctx.warn_at(c.place, format!("the step of `{kind}` at {late} comes after the end of the run ({run})"));
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- flows
+
+/// The place of a value below keys and, by number, entries of lists.
+fn at(table: &Table, path: &[&str]) -> Option<Place> {
+    let (key, rest) = path.split_first()?;
+    let node = table.get(key)?;
+    below(node, rest)
+}
+
+fn below(node: &Node, path: &[&str]) -> Option<Place> {
+    match (&node.data, path) {
+        (_, []) => Some(node.place),
+        (Data::Table(table), _) => at(table, path).or(Some(node.place)),
+        (Data::List(nodes), [index, rest @ ..]) => below(nodes.get(index.parse::<usize>().ok()?)?, rest),
+        _ => Some(node.place),
+    }
+}
+
+/// Settings of flows of which one makes another useless.
+pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, phases: &mut [Routes]) {
+    let end = scenario.duration;
+    for (index, group) in scenario.flows.iter().enumerate() {
+        let number = index.to_string();
+        let place = |keys: &[&str]| {
+            let path: Vec<&str> = ["flows", &number].into_iter().chain(keys.iter().copied()).collect();
+            at(reader.table, &path).unwrap_or(Place::START)
+        };
+        let name = &group.name;
+        if let (Traffic::Sized(_), Some(_)) = (group.traffic, group.stop) {
+            ctx.warn_at(
+                place(&["stop"]),
+                format!(
+                    "`stop` has no effect on the flows of `{name}`, which end with their `size`; remove one of them"
+                ),
+            );
+        }
+        if let Start::Spread { from, over } | Start::Uniform { from, over } = group.start
+            && from < end
+            && from + over > end
+            && group.count > 1
+        {
+            let last = written(from + over);
+            ctx.warn_at(
+                place(&["start"]),
+                format!("some flows of `{name}` start after the end of the run: starts go up to {last}"),
+            );
+        }
+        if let Traffic::OnOff { on, random: false, .. } = group.traffic
+            && on >= end
+        {
+            let message =
+                format!("`on_off` has no effect on the flows of `{name}`: the first on-period is as long as the run");
+            ctx.warn_at(place(&["on_off"]), message);
+        }
+        of_params(ctx, scenario, group, phases, &|param| place(&["params", param]));
+    }
+}
+
+fn of_params(
+    ctx: &Context<'_>,
+    scenario: &Scenario,
+    group: &FlowGroup,
+    phases: &mut [Routes],
+    place: &dyn Fn(&str) -> Place,
+) {
+    let (name, params) = (&group.name, Params::of(&group.values));
+    let given = |param: &str| endpoint::PARAMS.iter().any(|p| p.name == param) && group.values.number(param).is_some();
+    if params.initial_window > params.receiver_window {
+        let (first, room) = (params.initial_window, params.receiver_window);
+        let message =
+            format!("the flows of `{name}` begin with {room} packets, not {first}: `receiver_window` is smaller");
+        ctx.warn_at(place("initial_window"), message);
+    }
+    for param in ["ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && params.ack_every <= 1.0) {
+        let message = format!("`{param}` has no effect on the flows of `{name}` without `ack_every` above 1");
+        ctx.warn_at(place(param), message);
+    }
+    let way = |phases: &mut [Routes]| -> Option<(Vec<u32>, Vec<u32>)> {
+        let &(from, to) = group.ends.first()?;
+        match &group.via {
+            Some(via) => Some(via.clone()),
+            None => Some((phases.first_mut()?.path(from, to)?, phases.first_mut()?.path(to, from)?)),
+        }
+    };
+    let Some((data, acks)) = way(phases) else { return };
+    let header = group.resolved.protocol.congestion_header();
+    let port = |link: &u32| scenario.port(&scenario.links[*link as usize]);
+    if params.ecn {
+        let marks = |link: &u32| {
+            let port = port(link);
+            let class = port.class_of(header);
+            let queue = port.classes.get(class).map_or(port.queue.as_ref(), |c| c.queue.as_ref());
+            let marking = |q: &Queue| {
+                let params = q.kind.params();
+                params.iter().any(|p| p.name == "mark") && q.values.get(params, "mark") != 0.0
+            };
+            queue.is_some_and(marking) || !port.routers_of(class).is_empty()
+        };
+        if !data.iter().any(marks) {
+            let message = format!(
+                "`ecn` has no effect on the flows of `{name}`: no queue on their path marks; write one like `queue = \"red\"`"
+            );
+            ctx.warn_at(place("ecn"), message);
+        }
+    }
+    if given("receiver_window") && matches!(group.traffic, Traffic::Bulk) {
+        let rtt: f64 = data.iter().chain(&acks).map(|l| scenario.links[*l as usize].delay.as_secs_f64()).sum();
+        let narrow = data.iter().map(|l| scenario.links[*l as usize].rate.0).min().unwrap_or(0) as f64;
+        let share = params.receiver_window * group.packet as f64 * 8.0 / rtt;
+        let others: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
+        if share * (others as f64) < narrow {
+            let (most, narrow) = (show(share.round(), &quantity::RATE), show(narrow, &quantity::RATE));
+            let message = format!(
+                "`receiver_window` holds the flows of `{name}` to {most} each, and all flows together below the narrowest link \
+                 ({narrow}); write a larger one"
+            );
+            ctx.warn_at(place("receiver_window"), message);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- hosts
+
+/// Hosts whose own links are the slowest of a path, with unlimited queues. A sender that backs off after losses only has none
+/// there, and fills the queue until the end of the run.
+pub(crate) fn hosts(
+    ctx: &Context<'_>,
+    reader: &Reader<'_>,
+    graph: &Graph,
+    scenario: &Scenario,
+    crossings: &[Crossing],
+    phases: &mut [Routes],
+) {
+    let Some(routes) = phases.first_mut() else { return };
+    let mut slow: BTreeSet<usize> = BTreeSet::new();
+    for group in &scenario.flows {
+        if !grows(group, scenario.duration) {
+            continue;
+        }
+        for &(from, to) in &group.ends {
+            let data = match &group.via {
+                Some((data, _)) => data.clone(),
+                None => routes.path(from, to).unwrap_or_default(),
+            };
+            let Some((&first, rest)) = data.split_first() else { continue };
+            let link = &scenario.links[first as usize];
+            let narrowest = rest.iter().map(|l| scenario.links[*l as usize].rate).min();
+            let protocol = group.resolved.protocol;
+            let routers = link.routers_of(link.class_of(protocol.congestion_header()));
+            let controlled = registry::controller(protocol)
+                .is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()));
+            let slowest = narrowest.is_some_and(|rate| link.rate <= rate);
+            let unlimited = link.over.is_none() && link.queue.is_none() && link.classes.is_empty();
+            if slowest
+                && unlimited
+                && !controlled
+                && crossings[first as usize].wants_more_than(0.9 * link.rate.0 as f64)
+            {
+                slow.insert(first as usize);
+            }
+        }
+    }
+    let Some(&first) = slow.first() else { return };
+    let (link, draft) = (&scenario.links[first], &graph.links[first]);
+    let host = &graph.nodes[link.from];
+    let others = match slow.len() {
+        1 => String::new(),
+        2 => " (and of another host)".to_string(),
+        n => format!(" (and of {} other hosts)", n - 1),
+    };
+    let generated = match reader.table.get("topology").map(|node| &node.data) {
+        Some(Data::Table(table)) => Some(table.text("kind").unwrap_or("dumbbell")),
+        _ if graph.media.is_empty() && reader.table.get("node").is_none() => Some("dumbbell"),
+        _ => None,
+    };
+    let at = match generated {
+        Some("explicit") | None => format!("for {}", link.name),
+        Some("star") => "in `topology.link`".to_string(),
+        Some(_) => "in `topology.access`".to_string(),
+    };
+    let place = graph.props[draft.props].props.place.unwrap_or(Place::START);
+    ctx.warn_at(
+        place,
+        format!(
+            "the queue of host {host}{others} is unlimited and its link {} is the slowest of the path: packets may wait there \
+             for seconds, without a loss; write `queue = {{ kind = \"droptail\", limit = \"1bdp\" }}` {at}",
+            link.name
+        ),
+    );
+}
+
+// --------------------------------------------------------------------------------------------------- media
+
+/// Links over a medium that carry nothing: stations too far apart, rates that noise destroys, packets longer than a frame.
+pub(crate) fn media(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings: &[Crossing]) {
+    let mut said = BTreeSet::new();
+    for (link, crossing) in scenario.links.iter().zip(crossings) {
+        let (Some(over), Some(largest)) = (link.over, crossing.largest()) else { continue };
+        let (medium, name) = (&scenario.media[over.medium], &link.name);
+        let place = |keys: &[&str]| {
+            let number = over.medium.to_string();
+            let path: Vec<&str> = ["medium", &number].into_iter().chain(keys.iter().copied()).collect();
+            at(reader.table, &path).unwrap_or(Place::START)
+        };
+        let longest = medium.kind.longest_packet() as f64;
+        if largest > longest && said.insert((over.medium, "packet")) {
+            let message = format!(
+                "packets of up to {largest:.0}B cross {name}, but a frame of `{}` carries {longest:.0}B (802.11 does not allow \
+                 longer ones); write a smaller `packet`",
+                medium.name
+            );
+            ctx.warn_at(place(&[]), message);
+        }
+        let (a, b) = (medium.stations[over.from].at, medium.stations[over.to].at);
+        let metres = libm::hypot(a.0 - b.0, a.1 - b.1);
+        let far = show(metres.round(), &quantity::DISTANCE);
+        match medium.kind.obstacle(&medium.values, metres, link.rate, largest as u16) {
+            Some(Obstacle::Distance(range)) if said.insert((over.medium, "range")) => {
+                let range = show(range, &quantity::DISTANCE);
+                let message = format!(
+                    "{name}: no frame arrives, because the stations are {far} apart and `decode_range` is {range}; write a \
+                     shorter `spacing`, or a longer `decode_range`"
+                );
+                ctx.error(place(&["layout", "spacing"]), message);
+            }
+            Some(Obstacle::Noise) if said.insert((over.medium, "noise")) => {
+                let rate = show(link.rate.0 as f64, &quantity::RATE);
+                let message = format!(
+                    "{name}: noise destroys nearly every frame at {rate} over {far}; write a lower `rate`, a shorter distance, or \
+                     `adaptation = \"arf\"`"
+                );
+                ctx.warn_at(place(&["rate"]), message);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether only losses bound what a group sends.
+fn grows(group: &FlowGroup, duration: Time) -> bool {
+    let endless = match group.traffic {
+        Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Sessions { .. } => true,
+        Traffic::Sized(Size::Fixed(bytes)) => bytes as f64 > 1e6,
+        Traffic::Sized(_) => false,
+    };
+    let starts = match group.start {
+        Start::At(at) => at,
+        Start::Spread { from, .. } | Start::Uniform { from, .. } | Start::Poisson { from, .. } => from,
+    };
+    endless
+        && starts < duration
+        && group.values.number("rate").is_none()
+        && group.values.number("receiver_window").is_none()
+}

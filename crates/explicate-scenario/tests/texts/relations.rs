@@ -1,0 +1,409 @@
+//! Settings of which one makes another useless: each pair of the table "What is warned of" in docs/scenarios.md, with a
+//! scenario that is warned of (or refused), and a neighbour that is not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::support::{SMALL, parse, parse_with};
+
+/// A pair as the table names it; the scenario, the line and the words of its warning; and a silent neighbour.
+type Case = (&'static str, String, usize, &'static str, String);
+
+/// Ten packets of 1000 bytes are 8 ms at this rate; the base round trip is 44 ms, a bandwidth-delay product 55 packets.
+fn reno(queue: &str) -> String {
+    let old = "bottleneck = { rate = \"10Mbit/s\", delay = \"20ms\" }";
+    let text = SMALL.replace("xcp/reno", "newreno");
+    text.replace(old, &format!("bottleneck = {{ rate = \"10Mbit/s\", delay = \"20ms\", queue = {queue} }}"))
+}
+
+fn flow(lines: &str) -> String {
+    format!("{}{lines}\n", SMALL.replace("xcp/reno", "newreno"))
+}
+
+fn link(lines: &str) -> String {
+    flow(&format!("[[link]]\nname = \"r1->r2\"\n{lines}"))
+}
+
+fn air(keys: &str, packet: &str) -> String {
+    format!(
+        "duration = \"5s\"\n[[flows]]\nname = \"one\"\nprotocol = \"newreno\"\npacket = \"{packet}\"\nfrom = \"n1\"\nto = \"n2\"\n\
+         [[medium]]\nname = \"air\"\n{keys}\n"
+    )
+}
+
+fn cases() -> Vec<Case> {
+    let spaced = |metres: u32, more: &str| {
+        air(&format!("layout = {{ kind = \"chain\", spacing = \"{metres}m\" }}\n{more}"), "1000B")
+    };
+    let rates = |at: &str| {
+        link(&format!(
+            "channel = [{{ kind = \"rate_steps\", steps = [{{ at = \"0s\", rate = \"1Mbit/s\" }}, {{ at = \"{at}\", rate = \"2Mbit/s\" }}] }}]"
+        ))
+    };
+    let loss = |keys: &str| link(&format!("channel = [{{ kind = \"random_loss\", {keys} }}]"));
+    let class = |more: &str| link(&format!("classes = [{{ match = \"other\", weight = 2 }}{more}]"));
+    let access = |rate: &str, more: &str| {
+        flow("").replace("pairs = 2", &format!("pairs = 2\naccess = {{ rate = \"{rate}\"{more} }}"))
+    };
+    let q = |text: &str| text.to_string();
+    vec![
+        (
+            "`target` of `pi` ≥ `limit`",
+            reno("\"pi\""),
+            6,
+            "its target (200 packets) is not below its limit (55 packets)",
+            reno("{ kind = \"pi\", target = \"20pkt\" }"),
+        ),
+        (
+            "`target` of `rem` ≥ `limit`",
+            reno("{ kind = \"rem\", limit = \"20pkt\" }"),
+            6,
+            "its target (20 packets) is not below its limit (20 packets)",
+            reno("\"rem\""),
+        ),
+        (
+            "`interval` of `rem` with `interval_packets`",
+            reno("{ kind = \"rem\", interval = \"5ms\", interval_packets = 10 }"),
+            6,
+            "`interval` has no effect beside `interval_packets`",
+            reno("{ kind = \"rem\", interval_packets = 10 }"),
+        ),
+        (
+            "`mark_at` of `rem` without `mark`",
+            reno("{ kind = \"rem\", mark = false, mark_at = \"departure\" }"),
+            6,
+            "`mark_at` has no effect without marks",
+            reno("{ kind = \"rem\", mark_at = \"departure\" }"),
+        ),
+        (
+            "`min_th` ≥ `limit`",
+            reno("{ kind = \"red\", min_th = \"50pkt\", max_th = \"100pkt\", limit = \"20pkt\" }"),
+            6,
+            "its min_th (50 packets) is not below its limit (20 packets)",
+            reno("\"red\""),
+        ),
+        (
+            "`max_th` > `limit`",
+            reno("{ kind = \"red\", min_th = \"5pkt\", max_th = \"60pkt\", limit = \"50pkt\" }"),
+            6,
+            "its max_th (60 packets) is above its limit (50 packets)",
+            reno("{ kind = \"red\", min_th = \"5pkt\", max_th = \"50pkt\", limit = \"50pkt\" }"),
+        ),
+        (
+            "`min_th` > `max_th`: refused",
+            reno("{ kind = \"red\", min_th = \"50pkt\", max_th = \"10pkt\", limit = \"200pkt\" }"),
+            6,
+            "`min_th` (50 packets) is above `max_th` (10 packets); exchange them",
+            reno("{ kind = \"red\", min_th = \"10pkt\", max_th = \"10pkt\", limit = \"200pkt\" }"),
+        ),
+        (
+            "`target_delay` of `red` without `adaptive`",
+            reno("{ kind = \"red\", target_delay = \"2ms\" }"),
+            6,
+            "`target_delay` has no effect without adaptation",
+            reno("{ kind = \"red\", target_delay = \"2ms\", adaptive = true }"),
+        ),
+        (
+            "`drop_above` of `red` without `mark`",
+            reno("{ kind = \"red\", drop_above = 0.1, mark = false }"),
+            6,
+            "`drop_above` has no effect without marks",
+            reno("{ kind = \"red\", drop_above = 0.1 }"),
+        ),
+        (
+            "`target` of `codel`, `fq_codel` ≥ time in which `limit` drains",
+            reno("{ kind = \"codel\", target = \"20ms\", limit = \"10pkt\" }"),
+            6,
+            "its limit drains in 8.000 ms, within its target (20.000 ms)",
+            reno("\"codel\""),
+        ),
+        (
+            "`mtu` of `codel`, `fq_codel` ≥ `limit`",
+            reno("{ kind = \"fq_codel\", mtu = \"20kB\", limit = \"10pkt\" }"),
+            6,
+            "it leaves `mtu` (20000B) in the queue",
+            reno("{ kind = \"fq_codel\", limit = \"10pkt\" }"),
+        ),
+        (
+            "`limit` < the longest packet",
+            reno("{ limit = \"900B\" }"),
+            6,
+            "is shorter than one packet: it is 900B, and packets have up to 1000B",
+            reno("{ limit = \"2000B\" }"),
+        ),
+        (
+            "`limit` < two packets",
+            reno("{ limit = \"1pkt\" }"),
+            6,
+            "the buffer of r1->r2 holds one packet",
+            reno("{ limit = \"2pkt\" }"),
+        ),
+        (
+            "`interval` of queues and routers ≥ `duration`",
+            reno("{ kind = \"codel\", interval = \"20s\" }"),
+            6,
+            "nothing happens at the end of an `interval`",
+            reno("{ kind = \"codel\", interval = \"1s\" }"),
+        ),
+        (
+            "`queue` of a host whose link is the slowest",
+            access("5Mbit/s", ""),
+            6,
+            "the queue of host s0 is unlimited and its link s0->r1 is the slowest",
+            access("5Mbit/s", ", queue = { limit = \"1bdp\" }"),
+        ),
+        (
+            "`classes` with one class: `weight`",
+            class(""),
+            11,
+            "`weight` has no effect, because there is one class",
+            class(", { match = \"explicit\" }"),
+        ),
+        (
+            "`warmup` ≥ `duration`",
+            flow("").replacen("duration", "warmup = \"10s\"\nduration", 1),
+            0,
+            "nothing is measured",
+            flow(""),
+        ),
+        (
+            "`every` > `duration`",
+            flow("[sampling]\nevery = \"11s\""),
+            12,
+            "nothing is sampled: `every` (11s) is longer than the run (10s)",
+            flow("[sampling]\nevery = \"10s\""),
+        ),
+        ("`start` ≥ `duration`", flow("start = \"10s\""), 0, "start after the end of the run", flow("start = \"9s\"")),
+        (
+            "`start` + `spread` > `duration`",
+            flow("count = 2\nstart = { spread = \"11s\" }"),
+            12,
+            "some flows of `one` start after the end of the run: starts go up to 11s",
+            flow("count = 2\nstart = { spread = \"9s\" }"),
+        ),
+        (
+            "`stop` ≤ `start`",
+            flow("start = \"2s\"\nstop = \"2s\""),
+            0,
+            "stop before they start",
+            flow("start = \"2s\"\nstop = \"3s\""),
+        ),
+        (
+            "`stop` with `size`",
+            flow("size = \"1MB\"\nstop = \"5s\""),
+            12,
+            "`stop` has no effect on the flows of `one`, which end with their `size`",
+            flow("size = \"1MB\""),
+        ),
+        (
+            "`on` of `on_off` ≥ `duration`",
+            flow("on_off = { on = \"10s\", off = \"1s\" }"),
+            11,
+            "the first on-period is as long as the run",
+            flow("on_off = { on = \"10s\", off = \"1s\", random = true }"),
+        ),
+        (
+            "`steps` of a rate after `duration`",
+            rates("10s"),
+            13,
+            "the step of `rate_steps` at 10s comes after the end of the run (10s)",
+            rates("9s"),
+        ),
+        (
+            "`capacity` after `duration`",
+            link("capacity = [{ at = \"10s\", factor = 0.5 }]"),
+            11,
+            "the step of `capacity` at 10s",
+            link("capacity = [{ at = \"9s\", factor = 0.5 }]"),
+        ),
+        (
+            "`at` of a `reroute` ≥ `duration`",
+            flow("[[reroute]]\nat = \"10s\"\nwithout = []"),
+            0,
+            "the change of routes at 10s",
+            flow("[[reroute]]\nat = \"9s\"\nwithout = []"),
+        ),
+        (
+            "`start` of a channel ≥ `duration`",
+            loss("rate = \"1%\", start = \"10s\""),
+            13,
+            "never begins: its `start` is not before the end",
+            loss("rate = \"1%\", start = \"9s\""),
+        ),
+        (
+            "parameters of a channel with `rate = 0`",
+            loss("rate = 0, correlation = 0.2"),
+            13,
+            "applies to no packet, so its other parameters have no effect",
+            loss("rate = 0"),
+        ),
+        (
+            "`up` of `outages` ≥ `duration`",
+            link("channel = [{ kind = \"outages\", up = \"10s\" }]"),
+            13,
+            "its first outage comes after `up`",
+            link("channel = [{ kind = \"outages\", up = \"10s\", random = true }]"),
+        ),
+        (
+            "`off` of an interferer ≥ `duration`",
+            spaced(50, "[[medium.interferer]]\nat = [\"0m\", \"9m\"]\non = \"1s\"\noff = \"5s\""),
+            0,
+            "an interferer of `air` never sends",
+            spaced(50, "[[medium.interferer]]\nat = [\"0m\", \"9m\"]\non = \"1s\"\noff = \"4s\""),
+        ),
+        (
+            "`initial_window` > `receiver_window`",
+            flow("params = { initial_window = 90, receiver_window = 80 }"),
+            11,
+            "the flows of `one` begin with 80 packets, not 90",
+            flow("params = { initial_window = 80, receiver_window = 80 }"),
+        ),
+        (
+            "`receiver_window` < bandwidth-delay product",
+            flow("params = { receiver_window = 10 }"),
+            11,
+            "holds the flows of `one` to",
+            flow("params = { receiver_window = 100 }"),
+        ),
+        (
+            "`ack_delay`, `quick_acks` without `ack_every`",
+            flow("params = { ack_delay = \"50ms\" }"),
+            11,
+            "`ack_delay` has no effect on the flows of `one` without `ack_every`",
+            flow("params = { ack_delay = \"50ms\", ack_every = 2 }"),
+        ),
+        (
+            "`ecn` without a queue that marks",
+            flow("params = { ecn = true }"),
+            11,
+            "`ecn` has no effect on the flows of `one`: no queue on their path marks",
+            reno("\"red\"") + "params = { ecn = true }\n",
+        ),
+        (
+            "`spacing` > `decode_range`: refused",
+            spaced(300, ""),
+            10,
+            "the stations are 300m apart and `decode_range` is 250m",
+            spaced(250, ""),
+        ),
+        (
+            "`rate` that noise destroys over the distance",
+            spaced(240, "errors = \"snr\"\nrate = \"54Mbit/s\""),
+            12,
+            "noise destroys nearly every frame at 54Mbit/s over 240m",
+            spaced(240, "errors = \"snr\"\nrate = \"6Mbit/s\""),
+        ),
+        (
+            "`cw_min` > `cw_max`: refused",
+            spaced(50, "cw_min = 2000"),
+            11,
+            "`cw_min` (2000) is above `cw_max` (1023); exchange them",
+            spaced(50, "cw_min = 1023"),
+        ),
+        (
+            "`packet` > the longest frame",
+            air("layout = { kind = \"chain\" }", "2297B"),
+            8,
+            "packets of up to 2297B cross n1->n2, but a frame of `air` carries 2296B",
+            air("layout = { kind = \"chain\" }", "2296B"),
+        ),
+        (
+            "`router` of other protocols",
+            SMALL.replace("delay = \"20ms\"", "delay = \"20ms\", router = \"vcp\""),
+            0,
+            "no xcp router runs on r1->r2",
+            q(SMALL),
+        ),
+        (
+            "`max_interval` ≤ half the round trip",
+            SMALL.replace("20ms\"", "1.5s\""),
+            0,
+            "the flows of `one` may never grow",
+            SMALL.replace("20ms\"", "0.9s\""),
+        ),
+    ]
+}
+
+#[test]
+fn pairs_are_warned_of_and_their_neighbours_are_not() {
+    for (pair, text, line, words, silent) in cases() {
+        let warnings = match parse_with(&text, &[]) {
+            Ok(scenario) => scenario.warnings,
+            Err(problems) => problems.iter().map(|p| p.to_string().replacen("x.toml:", "line ", 1)).collect(),
+        };
+        let [warning] = &warnings[..] else { panic!("{pair}: {warnings:#?}\n{text}") };
+        assert!(warning.contains(words), "{pair}: {warning}");
+        assert!(line == 0 || warning.starts_with(&format!("line {line}:")), "{pair}, line {line}: {warning}\n{text}");
+        assert_eq!(parse(&silent).warnings, [""; 0], "the neighbour of {pair}:\n{silent}");
+    }
+}
+
+/// The table of the page is this list.
+#[test]
+fn the_page_lists_these_pairs() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenarios.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let section =
+        page.split("## What is warned of").nth(1).expect("the section is missing").split("\n## ").next().unwrap();
+    let cells = section.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| ---")).skip(1);
+    let listed: BTreeSet<&str> = cells.map(|l| l.split(" | ").next().unwrap().trim_start_matches("| ")).collect();
+    assert_eq!(listed, cases().iter().map(|case| case.0).collect());
+}
+
+/// A warning is about the override that causes it, and there is one for all links and flows of a cause.
+#[test]
+fn one_warning_a_cause() {
+    let template =
+        |name: &str| explicate_scenario::templates::TEMPLATES.iter().find(|t| t.name == name).unwrap().text.to_string();
+    let said = |name: &str, sets: &[(&str, &str)]| {
+        let mut warnings = parse_with(&template(name), sets).unwrap().warnings;
+        warnings.retain(|w| !w.contains("move in step"));
+        warnings
+    };
+    let hosts = |name: &str, sets: &[(&str, &str)], start: &str, where_: &str| {
+        let [warning] = &said(name, sets)[..] else { panic!("{name} {sets:?}: {:#?}", said(name, sets)) };
+        assert!(warning.contains(start) && warning.ends_with(where_), "{warning}");
+        assert!(warning.contains("packets may wait there for seconds"), "{warning}");
+    };
+    let cubic = |path| (path, "cubic");
+    let access = "in `topology.access`";
+    hosts(
+        "dumbbell",
+        &[cubic("flows.0.protocol"), ("topology.bottleneck.rate", "1Gbit/s")],
+        "host s0 (and of 3 other hosts)",
+        access,
+    );
+    hosts(
+        "dumbbell",
+        &[cubic("flows.0.protocol"), ("topology.access.rate", "2Mbit/s")],
+        "host s0 (and of 3 other hosts)",
+        access,
+    );
+    hosts(
+        "dumbbell",
+        &[cubic("flows.0.protocol"), ("topology.access.rate", "5Mbit/s")],
+        "host s0 (and of 3 other hosts)",
+        access,
+    );
+    hosts(
+        "parking_lot",
+        &[cubic("flows.0.protocol"), cubic("flows.1.protocol"), ("topology.link.rate", "100Mbit/s")],
+        "is unlimited",
+        access,
+    );
+    let fast = ("topology.link", "{ rate = \"1Gbit/s\", delay = \"50us\" }");
+    hosts("star", &[cubic("flows.0.protocol"), fast], "is unlimited", "in `topology.link`");
+    let chain = [cubic("flows.0.protocol"), cubic("flows.1.protocol"), ("topology.link.rate", "200Mbit/s")];
+    hosts("chain", &chain, "is unlimited", access);
+    let limited = [
+        ("topology.access.queue", "{ limit = \"1bdp\" }"),
+        ("topology.access.rate", "2Mbit/s"),
+        cubic("flows.0.protocol"),
+    ];
+    assert_eq!(said("dumbbell", &limited), [""; 0]);
+    // Explicit flows leave no queue there.
+    assert_eq!(said("dumbbell", &[("topology.bottleneck.rate", "1Gbit/s")]), [""; 0]);
+    // The override is named, and four flows of one group over both directions give one warning.
+    let pi = said("dumbbell", &[cubic("flows.0.protocol"), ("topology.bottleneck.queue.kind", "pi")]);
+    assert!(pi.len() == 1 && pi[0].contains("the pi queue of r1->r2: its target"), "{pi:?}");
+}
