@@ -9,6 +9,7 @@ use explicate_core::registry::{self, Entry};
 use explicate_core::rng::Rng;
 use explicate_core::wire::{Packet, flag};
 use explicate_scenario::model::Scenario;
+use explicate_scenario::queue_default;
 use explicate_sim::simulation::Run;
 use serde_json::{Map, Value, json};
 
@@ -69,6 +70,17 @@ pub(crate) fn entry(entry: &Entry) -> Value {
         "source": entry.source,
         "parameters": entry.params.iter().map(parameter).collect::<Vec<_>>(),
     });
+    if registry::qdisc(entry.name).is_some_and(|_| entry.kind == "qdisc")
+        && let Some(parameters) = row["parameters"].as_array_mut()
+    {
+        for one in parameters {
+            // The default in force is the scenario's.
+            let Some([at_link, at_interface]) = one["name"].as_str().and_then(queue_default) else { continue };
+            let doc = one["doc"].as_str().unwrap_or_default();
+            one["doc"] = json!(format!("{doc} At an interface to a medium the default is {at_interface}."));
+            one["default"] = json!(at_link);
+        }
+    }
     if let Some(protocol) = registry::protocol(entry.name).filter(|_| entry.kind == "protocol") {
         row["header_bytes"] = json!(data_header_bytes(protocol));
     }

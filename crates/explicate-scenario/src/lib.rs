@@ -40,4 +40,5 @@ mod topology;
 mod trace;
 
 pub use parse::locate;
+pub use parts::queue_default;
 pub use quantity::{bytes, rate};

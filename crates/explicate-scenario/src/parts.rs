@@ -12,7 +12,7 @@ use crate::document::{Data, Node, Place, Table, quoted};
 use crate::limits;
 use crate::params::{self, Chosen, Given};
 use crate::problem::suggestion;
-use crate::quantity::Length;
+use crate::quantity::{Length, show_length};
 use crate::reader::{Context, short, text};
 
 /// The default discipline of a queue.
@@ -23,6 +23,11 @@ const LIMIT: &str = "limit";
 /// kernel at the time of paper Y.
 pub(crate) const LINK_LIMIT: Length = Length::Bdp(1.0);
 pub(crate) const INTERFACE_LIMIT: Length = Length::Packets(100.0);
+/// The default that a scenario gives to a parameter of a queue discipline, at a link and at an interface to a medium; `None` if it
+/// is the discipline's own.
+pub fn queue_default(param: &str) -> Option<[String; 2]> {
+    (param == LIMIT).then(|| [LINK_LIMIT, INTERFACE_LIMIT].map(show_length))
+}
 /// The parameter that sets the unit of the limit, and the word for packets.
 const COUNT: (&str, &str) = ("count", "packets");
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use explicate_build::rows::{FlowRow, LinkRow};
 use explicate_build::source::Source;
 use explicate_build::tables::{Cell, Table};
-use explicate_scenario::model::{Link, Scenario};
+use explicate_core::port::stats::PortStats;
+use explicate_scenario::model::{Link, Scenario, Traffic};
 
 pub use explicate_build::tables::Tables;
 
@@ -78,26 +79,84 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
     tables
 }
 
-/// Warnings about a finished run: hosts that dropped more packets of their own flows than they delivered. The text has no
-/// numbers, so that a sweep prints it once.
+/// Warnings about a finished run: hosts that dropped more packets of their own flows than they delivered, hosts in which
+/// packets wait for seconds, and flows that delivered nothing. The texts have no numbers that differ from run to run, so that
+/// a sweep prints each once.
 pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<String> {
+    [refusing(scenario, run), waiting(scenario, run), starved(scenario, run)].into_iter().flatten().collect()
+}
+
+/// Links of hosts that send, with their ports.
+fn of_senders<'a>(scenario: &'a Scenario, run: &'a Run) -> impl Iterator<Item = (&'a Link, &'a PortStats)> {
     let sources: BTreeSet<usize> = scenario.flows.iter().flat_map(|g| g.ends.iter().map(|(from, _)| *from)).collect();
-    let own = scenario.links.iter().zip(&run.engine.links).filter(|(link, _)| sources.contains(&link.from));
-    let refusing: Vec<&Link> = own
-        .filter(|(_, made)| made.port.stats.total().overflow > made.port.stats.delivered)
+    let links = scenario.links.iter().zip(&run.engine.links).map(|(link, made)| (link, &made.port.stats));
+    links.filter(move |(link, _)| sources.contains(&link.from))
+}
+
+fn refusing(scenario: &Scenario, run: &Run) -> Option<String> {
+    let refusing: Vec<&Link> = of_senders(scenario, run)
+        .filter(|(_, stats)| stats.total().overflow > stats.delivered)
         .map(|(link, _)| link)
         .collect();
-    let Some(first) = refusing.first() else { return Vec::new() };
+    let first = refusing.first()?;
     let more = match refusing.len() {
         1 => String::new(),
         2 => " (as did another host)".to_string(),
         n => format!(" (as did {} other hosts)", n - 1),
     };
     let (host, link) = (&scenario.nodes[first.from], &first.name);
-    vec![format!(
+    Some(format!(
         "`{host}` refused more packets of its own flows than it delivered over {link}{more}: most of what they sent never left \
          the host; lengthen the `queue` of {link}, or send less"
-    )]
+    ))
+}
+
+/// Hosts with an unlimited queue in which packets wait for more than a second at the end. What has arrived and not left waits,
+/// except what the line holds for one delay.
+fn waiting(scenario: &Scenario, run: &Run) -> Option<String> {
+    let seconds = |link: &Link, stats: &PortStats| {
+        let here = stats.arrived.saturating_sub(stats.delivered + stats.total().lost_or_dropped());
+        let bytes = here as f64 * stats.bytes as f64 / stats.delivered.max(1) as f64;
+        bytes / link.rate.bytes_per_sec() - link.delay.as_secs_f64()
+    };
+    let unlimited = |link: &Link| link.over.is_none() && link.queue.is_none() && link.classes.is_empty();
+    let own = of_senders(scenario, run).filter(|(link, _)| unlimited(link));
+    let long: Vec<(&Link, f64)> =
+        own.map(|(link, stats)| (link, seconds(link, stats))).filter(|(_, seconds)| *seconds > 1.0).collect();
+    let (first, _) = long.first()?;
+    let longest = long.iter().fold(0.0_f64, |most, (_, seconds)| most.max(*seconds));
+    let least = [100, 10].into_iter().find(|least| longest > *least as f64).unwrap_or(1);
+    let (host, link) = (&scenario.nodes[first.from], &first.name);
+    let more = match long.len() {
+        1 => String::new(),
+        2 => " (and of another host)".to_string(),
+        n => format!(" (and of {} other hosts)", n - 1),
+    };
+    Some(format!(
+        "packets wait for more than {least} s in the queue of host `{host}`{more}, which is unlimited: {link} is slower than what \
+         its flows send; limit its `queue`, such as {{ kind = \"droptail\", limit = \"1bdp\" }}"
+    ))
+}
+
+/// Flows without end that started before the measured span, and in it delivered no byte.
+fn starved(scenario: &Scenario, run: &Run) -> Option<String> {
+    let begins = scenario.warmup;
+    if scenario.duration <= begins {
+        return None;
+    }
+    let starved = run.engine.ends.iter().zip(&run.baseline).enumerate().filter_map(|(id, (ends, (_, before)))| {
+        let group = &scenario.flows[run.engine.group_of(id)];
+        let meant = matches!(group.traffic, Traffic::Bulk) && group.stop.is_none_or(|stop| stop > begins);
+        let none = ends.stats().1.payload == before.payload;
+        (meant && none && ends.start < begins).then_some(group.name.as_str())
+    });
+    let names: Vec<&str> = starved.collect();
+    let first = names.first()?;
+    let (flows, them) = if names.len() == 1 { ("a flow", "it") } else { ("some flows", "they") };
+    Some(format!(
+        "{flows} of `{first}` delivered nothing after the warm-up, though {them} started before it: other flows, losses or a \
+         queue of seconds on the path leave no room"
+    ))
 }
 
 fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run, names: &[String]) {

@@ -407,3 +407,16 @@ fn one_warning_a_cause() {
     let pi = said("dumbbell", &[cubic("flows.0.protocol"), ("topology.bottleneck.queue.kind", "pi")]);
     assert!(pi.len() == 1 && pi[0].contains("the pi queue of r1->r2: its target"), "{pi:?}");
 }
+
+/// The pages show the limit that is in force where a queue has none.
+#[test]
+fn the_limit_in_force() {
+    let [at_link, at_interface] = explicate_scenario::queue_default("limit").unwrap();
+    let kinds = explicate_core::registry::QDISCS.iter().map(|q| q.name());
+    for kind in kinds {
+        assert!(parse(&reno(&format!("{kind:?}"))).resolved.contains(&format!("limit = {at_link:?}")), "{kind}");
+        let station = air(&format!("layout = {{ kind = \"chain\" }}\nqueue = {kind:?}"), "1000B");
+        assert!(parse(&station).resolved.contains(&format!("limit = {at_interface:?}")), "{kind}");
+    }
+    assert_eq!(explicate_scenario::queue_default("target"), None);
+}

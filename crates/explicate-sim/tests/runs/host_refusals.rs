@@ -43,5 +43,47 @@ fn other_losses_are_the_networks() {
     // The bottleneck refuses half; the host refuses a third; the host has room.
     assert_eq!(ran("2Mbit/s", "{ limit = \"10pkt\" }").0, [""; 0]);
     assert_eq!(ran("3Mbit/s", "{ limit = \"10pkt\" }").0, [""; 0]);
-    assert_eq!(ran("10Mbit/s", "\"unlimited\"").0, [""; 0]);
+}
+
+/// 40 Mbit of 50 wait at the end: 20 seconds.
+#[test]
+fn packets_that_wait_for_seconds_in_a_host() {
+    let (said, [refused, _]) = ran("10Mbit/s", "\"unlimited\"");
+    let expected =
+        "packets wait for more than 10 s in the queue of host `s0` (and of another host), which is unlimited: s0->r1 ";
+    assert!(refused == 0 && said.len() == 1 && said[0].starts_with(expected), "{said:?}");
+    // 0.4 Mbit/s more than the line carries are a second of packets after 5 s.
+    assert!(ran("2.5Mbit/s", "\"unlimited\"").0[0].starts_with("packets wait for more than 1 s"));
+    assert_eq!(ran("2.3Mbit/s", "\"unlimited\"").0, [""; 0]);
+    assert_eq!(ran("1Mbit/s", "\"unlimited\"").0, [""; 0]);
+}
+
+/// The way is cut: nothing arrives. A flow that starts after the warm-up may be late, and one without warm-up may be slow.
+#[test]
+fn flows_that_deliver_nothing() {
+    let said = |warmup: &str, start: &str, loss: &str| {
+        let scenario = scenario(&format!(
+            r#"
+duration = "5s"
+warmup = "{warmup}"
+[topology]
+pairs = 1
+[[link]]
+name = "r1->r2"
+channel = [{{ kind = "random_loss", rate = "{loss}" }}]
+[[flows]]
+name = "cut"
+protocol = "newreno"
+start = "{start}"
+"#
+        ));
+        warnings(&scenario, &run(&scenario, &Options::default()))
+    };
+    let warned = said("1s", "0s", "100%");
+    assert!(
+        warned.len() == 1 && warned[0].starts_with("a flow of `cut` delivered nothing after the warm-up"),
+        "{warned:?}"
+    );
+    assert_eq!(said("1s", "0s", "1%"), [""; 0]);
+    assert_eq!(said("1s", "2s", "100%"), [""; 0]);
 }
