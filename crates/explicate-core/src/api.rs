@@ -15,7 +15,7 @@ use crate::params::{Info, Param, Values};
 use crate::rng::Rng;
 use crate::transit::DropCause;
 use crate::units::{Rate, Time};
-pub use crate::view::{PortView, Probe};
+pub use crate::view::{PortView, Probe, measured_ms};
 use crate::wire::{CONGESTION_LEN, Congestion, Describe, Packet, Transport};
 
 pub use self::object::{AnyProtocol, AnyReceiver, AnyRouter, AnySender};

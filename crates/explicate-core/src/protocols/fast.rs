@@ -119,8 +119,8 @@ impl Sender for FastSender {
 
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window.cwnd);
-        put("rtt_ms", 1e3 * self.rtt);
-        put("base_rtt_ms", if self.base.is_finite() { 1e3 * self.base } else { 0.0 });
+        put("rtt_ms", if self.rtt > 0.0 { 1e3 * self.rtt } else { f64::NAN });
+        put("base_rtt_ms", if self.base.is_finite() { 1e3 * self.base } else { f64::NAN });
     }
 }
 

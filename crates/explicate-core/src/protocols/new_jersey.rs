@@ -30,7 +30,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{
+use crate::api::{measured_ms, 
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit,
 };
@@ -141,7 +141,7 @@ impl Sender for NewJerseySender {
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
         put("bandwidth_segments_per_s", self.bandwidth);
-        put("rtt_min_ms", if self.rtt_min == Time::NEVER { 0.0 } else { self.rtt_min.to_millis() });
+        put("rtt_min_ms", measured_ms(self.rtt_min));
     }
 }
 

@@ -24,7 +24,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, measured_ms};
 use crate::params::{Fraction, Info, Packets, parameters};
 use crate::protocols::common::window::{Round, Window, grows};
 use crate::units::Time;
@@ -150,7 +150,7 @@ impl Sender for VegasSender {
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
         put("waiting_packets", self.waiting);
-        put("base_rtt_ms", if self.base == Time::NEVER { 0.0 } else { self.base.to_millis() });
+        put("base_rtt_ms", measured_ms(self.base));
     }
 }
 

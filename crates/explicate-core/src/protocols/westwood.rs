@@ -23,7 +23,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, measured_ms};
 use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;
 use crate::protocols::common::window::{Window, grows};
@@ -124,7 +124,7 @@ impl Sender for WestwoodSender {
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
         put("bwe_segments_per_s", self.bwe);
-        put("rtt_min_ms", if self.rtt_min == Time::NEVER { 0.0 } else { self.rtt_min.to_millis() });
+        put("rtt_min_ms", measured_ms(self.rtt_min));
     }
 }
 

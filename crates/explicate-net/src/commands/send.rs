@@ -5,6 +5,7 @@ use std::path::Path;
 
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
+use explicate_core::api::measured_ms;
 use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::recovery::COMMON;
@@ -132,7 +133,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         series.write(now, |put| {
             for (id, Sending { flow, .. }) in &mut endpoint.sending {
-                put(*id, "srtt_ms", flow.srtt().to_millis());
+                put(*id, "srtt_ms", measured_ms(flow.srtt()));
                 flow.probe(&mut |variable, value| put(*id, variable, value));
             }
         })?;

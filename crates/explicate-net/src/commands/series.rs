@@ -42,7 +42,10 @@ impl Series {
         let Some(out) = self.out.as_mut().filter(|_| self.due <= now) else { return Ok(()) };
         self.due = now + EVERY;
         let mut text = String::new();
-        probe(&mut |flow, variable, value| text += &format!("{:.6},{flow},{variable},{value}\n", now.as_secs_f64()));
+        probe(&mut |flow, variable, value| {
+            let value = if value.is_nan() { String::new() } else { value.to_string() };
+            text += &format!("{:.6},{flow},{variable},{value}\n", now.as_secs_f64());
+        });
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_fail(|| "write the series".to_string())
     }
 }

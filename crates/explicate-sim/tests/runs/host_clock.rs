@@ -91,3 +91,25 @@ fn controllers_follow_their_routers_clock() {
     assert!(ticking.len() > 10 && ticking.iter().all(|ms| ms % 10.0 == 0.0), "{ticking:?}");
     assert!(changes("").iter().any(|ms| ms % 10.0 != 0.0));
 }
+
+/// Before the first measurement a round-trip time is null (NaN), not 0: a mean over it would be too small.
+#[test]
+fn round_trips_that_nobody_measured_are_null() {
+    for (protocol, variable) in [
+        ("newreno", "srtt_ms"),
+        ("cubic", "srtt_ms"),
+        ("vegas/newreno", "base_rtt_ms"),
+        ("westwood/newreno", "rtt_min_ms"),
+        ("new_jersey/newreno", "rtt_min_ms"),
+        ("fast/newreno", "base_rtt_ms"),
+        ("fast/newreno", "rtt_ms"),
+    ] {
+        let text =
+            path("", "", "").replace("\"xcp\"", &format!("{protocol:?}")).replace("start = \"3ms", "start = \"5ms");
+        let values = outcome::run(&text).samples("f.0", variable, 0.0);
+        let measured: Vec<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
+        // The first sample comes 5 ms after the start, within the first round trip.
+        assert!(values[0].is_nan(), "{protocol} {variable}: {}", values[0]);
+        assert!(measured.len() > 390 && measured.iter().all(|x| *x >= 6.2), "{protocol} {variable}: {measured:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU64;
 
-use crate::api::Probe;
+use crate::api::{Probe, measured_ms};
 use crate::params::Values;
 use crate::recovery::common::loss_free::LossFree;
 use crate::recovery::common::rtt::{smoothed, timeout_of};
@@ -127,7 +127,7 @@ impl Rto {
     }
     /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
-        put("srtt_ms", Time(self.srtt).to_millis());
+        put("srtt_ms", measured_ms(self.srtt()));
         put("rto_ms", self.timeout().to_millis());
     }
 }

@@ -18,7 +18,7 @@ mod quic;
 #[cfg(test)]
 mod tests;
 
-use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
+use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent, measured_ms};
 use explicate_core::guard::{
     ActiveController, Change, FEWEST, FullQueue, LeastRtt, Limit, Seen, TIMES_ARRIVED, UNPROVEN,
 };
@@ -220,7 +220,7 @@ impl WindowController {
     }
     /// Its variables, and those of the sender.
     pub fn probe(&self, put: Probe<'_>) {
-        put("srtt_ms", self.srtt.to_millis());
+        put("srtt_ms", measured_ms(self.srtt));
         put("window", self.window());
         put("in_flight", self.in_flight as f64 / self.packet);
         put("law", self.in_force() as u8 as f64);
