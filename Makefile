@@ -54,7 +54,7 @@ lint: lint-rust lint-python ## Formatting, clippy, Rust documentation, types and
 
 lint-rust:
 	cargo fmt --all --check
-	rustfmt --edition 2024 --check crates/explicate-core/src/{protocols,recovery,qdisc,channel}/*.rs
+	rustfmt --edition 2024 --check crates/explicate-core/src/{protocols,recovery,qdisc,channel,medium}/*.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 

@@ -62,8 +62,7 @@ use alloc::format;
 
 use crate::medium::{MediumKind, Obstacle};
 use crate::params::{
-    Conflict,
-    Auto, Bytes, Decibels, Flag, Info, Metres, Number, Seconds, Values, choices, parameters,
+    Auto, Bytes, Conflict, Decibels, Flag, Info, Metres, Number, Seconds, Values, choices, parameters,
 };
 use crate::rng::power;
 use crate::units::{Rate, Time};

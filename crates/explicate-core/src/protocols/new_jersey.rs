@@ -30,9 +30,9 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{measured_ms, 
+use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
-    RouterInit, Sender, SenderInit,
+    RouterInit, Sender, SenderInit, measured_ms,
 };
 use crate::params::{Fraction, Info, Param, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 
 use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
-use crate::params::{Conflict, Bytes, Flag, Info, Seconds, parameters};
+use crate::params::{Bytes, Conflict, Flag, Info, Seconds, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued, ResolvedQueue};
 use crate::units::Time;
 use crate::wire::Packet;

@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 use super::codel::{Control, Settings, State};
 use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
-use crate::params::{Conflict, Bytes, Info, Number, parameters};
+use crate::params::{Bytes, Conflict, Info, Number, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued, ResolvedQueue};
 use crate::units::Time;
 use crate::wire::Packet;

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use super::common::{Limit, QueueLimit, early, target_beyond_limit};
 use crate::api::{PortView, Probe};
-use crate::params::{Conflict, Auto, Flag, Info, Number, QueueLength, Seconds, parameters};
+use crate::params::{Auto, Conflict, Flag, Info, Number, QueueLength, Seconds, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, ResolvedQueue, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;

@@ -41,7 +41,7 @@ use alloc::vec::Vec;
 
 use super::common::{Count, in_packets, unused};
 use crate::api::{PortView, Probe};
-use crate::params::{Conflict, Auto, Flag, Fraction, Info, QueueLength, Seconds, parameters};
+use crate::params::{Auto, Conflict, Flag, Fraction, Info, QueueLength, Seconds, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, ResolvedQueue, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;

@@ -35,7 +35,7 @@ use alloc::vec::Vec;
 
 use super::common::{Fifo, Limit, QueueLimit, early, target_beyond_limit, unused};
 use crate::api::{PortView, Probe};
-use crate::params::{Conflict, Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
+use crate::params::{Auto, Conflict, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
 use crate::qdisc::{
     ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, QdiscKind, Queued, ResolvedQueue, Verdict,
 };
@@ -98,7 +98,8 @@ impl QdiscKind for Rem {
         let target = params.target.unwrap_or(TARGET * queue.mean_packet);
         let beside = (params.interval_packets > 0.0)
             .then(|| unused(queue, "interval", "interval_packets", "beside `interval_packets`; remove one of them"));
-        let late = (!params.mark).then(|| unused(queue, "mark_at", "mark", "without marks; remove it, or write `mark = true`"));
+        let late = (!params.mark)
+            .then(|| unused(queue, "mark_at", "mark", "without marks; remove it, or write `mark = true`"));
         let target = target_beyond_limit(target, params.limit.limit, queue);
         [target, beside.flatten(), late.flatten()].into_iter().flatten().collect()
     }

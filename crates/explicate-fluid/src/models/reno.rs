@@ -24,7 +24,7 @@ use explicate_core::params::Values;
 use explicate_core::protocols::reno::{OnDuplicates, Params};
 
 use super::losses::Losses;
-use crate::model::{Acks, Sender, SenderInit, Model};
+use crate::model::{Acks, Model, Sender, SenderInit};
 
 /// TCP's AIMD window.
 pub struct Reno;

@@ -19,7 +19,7 @@ use explicate_core::protocols::vcp::{AiScale, OnLoss, Params, T_D};
 
 use super::load::{Load, Region};
 use super::losses::Losses;
-use crate::model::{Acks, Sender, SenderInit, Model, Parcel, Router, RouterInit};
+use crate::model::{Acks, Model, Parcel, Router, RouterInit, Sender, SenderInit};
 
 /// VCP.
 pub struct Vcp;

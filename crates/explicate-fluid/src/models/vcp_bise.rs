@@ -12,7 +12,7 @@ use explicate_core::protocols::vcp_bise::{RouterParams, SENDER};
 
 use super::load::{Load, Region};
 use super::vcp::{VcpSender, raise};
-use crate::model::{Sender, SenderInit, Model, Parcel, Router, RouterInit};
+use crate::model::{Model, Parcel, Router, RouterInit, Sender, SenderInit};
 
 /// VCP with BISE.
 pub struct VcpBise;

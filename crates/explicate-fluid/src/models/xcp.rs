@@ -25,7 +25,7 @@ use explicate_core::protocols::common::xcp_router::{self, IdleRtt, Pools};
 use explicate_core::protocols::xcp::{OnLoss, Params};
 
 use super::losses::Losses;
-use crate::model::{Acks, Sender, SenderInit, Model, Parcel, Router, RouterInit};
+use crate::model::{Acks, Model, Parcel, Router, RouterInit, Sender, SenderInit};
 
 /// XCP.
 pub struct Xcp;

@@ -43,7 +43,16 @@ impl Medium {
                     let bytes = if frame == Frame::Rts { RTS } else { CTS_ACK };
                     self.begin(
                         w,
-                        Sent { frame, from: number, to, link, bytes, data_rate: rate, silent_until, lost_on_channel: false },
+                        Sent {
+                            frame,
+                            from: number,
+                            to,
+                            link,
+                            bytes,
+                            data_rate: rate,
+                            silent_until,
+                            lost_on_channel: false,
+                        },
                     );
                 }
             }

@@ -7,9 +7,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::air::{Air, Layout};
+use super::frame::{Frame, Transmission};
 use super::link::AirLink;
 pub use super::station::StationStats;
-use super::frame::{Frame, Transmission};
 use super::station::{Head, Phase, Station};
 use super::{FRAMING, RATES, Settings};
 use crate::api::Probe;
