@@ -195,6 +195,42 @@ def test_a_trace_gives_the_same_link_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("native_real")
+def test_a_trace_gives_the_same_changes_again(tmp_path: Path) -> None:
+    """A rate that changes every second comes back as a trace, in every second and after the trace has wrapped."""
+    steps = ", ".join(f'{{ at = "{t}s", rate = "{rate}Mbit/s" }}' for t, rate in enumerate((4, 9, 2, 6)))
+    link = '[[link]]\nname = "r1->r2"\nchannel = [{}]\n'
+    varied = LOSSY.replace('size = "300050B"\n', "").replace('"6s"', '"8s"').replace('"reno/sack"', '"greedy"')
+    varied = varied.replace("[sampling]", '[flows.params]\nrate = "20Mbit/s"\n[sampling]')
+    first = explicate.run(varied + link.format(f'{{ kind = "rate_steps", steps = [{steps}], period = "4s" }}'))
+    half = explicate.run(
+        varied + link.format(f'{{ kind = "rate_steps", steps = [{steps}], period = "4s" }}'), set={"duration": "4s"}
+    )
+    (tmp_path / "link.trace").write_text(mahimahi(half, "r1->r2"), encoding="utf-8")
+    path = tmp_path / "again.toml"
+    path.write_text(varied + link.format('{ kind = "trace", file = "link.trace" }'), encoding="utf-8")
+    seconds = [
+        results.samples.filter(pl.col("object") == "r1->r2", pl.col("variable") == "throughput_bps")
+        .group_by((pl.col("time_s") - 0.05).floor().alias("second"), maintain_order=True)
+        .agg(pl.col("value").mean())["value"]
+        .to_list()
+        for results in (first, explicate.run(path))
+    ]
+    assert len(seconds[0]) == 8
+    assert max(seconds[0]) > 8e6
+    assert seconds[1] == pytest.approx(seconds[0], rel=0.02)
+
+
+@pytest.mark.usefixtures("native_real")
+def test_the_hint_names_a_link_that_was_sampled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    star = {"topology.kind": "star", "duration": "3s", "sampling.of": ["throughput"], "sampling.every": "1s"}
+    out = explicate.run('[[flows]]\nname = "f"\nprotocol = "newreno"\n', set=star).write(tmp_path / "out")
+    assert main(["export", "mahimahi", str(out)]) == 2
+    hint = capsys.readouterr().err.rpartition("--link ")[2].strip()
+    assert hint == "r1:h0"
+    assert main(["export", "mahimahi", str(out), "--link", hint]) == 0
+
+
+@pytest.mark.usefixtures("native_real")
 def test_qlog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = explicate.run(LOSSY)
     log = qlog(results)

@@ -65,7 +65,7 @@ def _tell(lost: Iterable[str]) -> None:
 def _exported(args: argparse.Namespace) -> Exported:
     from explicate.export import mahimahi, qlog
     from explicate.export.exported import Exported
-    from explicate.export.mahimahi import lost
+    from explicate.export.mahimahi import lost, sampled
     from explicate.export.netem import commands
     from explicate.export.qlog import left_out
     from explicate.results import Results
@@ -78,7 +78,8 @@ def _exported(args: argparse.Namespace) -> Exported:
         text = json.dumps(document, allow_nan=False) + "\n"
         return Exported(text, tuple(left_out(document)))
     if args.link is None:
-        raise BadInputError("name the link: --link r1:r2")
+        first = next(iter(sampled(results)), "r1->r2")
+        raise BadInputError(f"name the link: --link {first.replace('->', ':', 1)}")
     return Exported(mahimahi(results, args.link, args.run), tuple(lost(results, args.link, args.run)))
 
 

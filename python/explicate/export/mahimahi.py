@@ -53,13 +53,19 @@ def mahimahi(results: Results, link: str, run: int | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def sampled(results: Results) -> list[str]:
+    """Return the links whose capacity was sampled."""
+    names = results.samples.filter(pl.col("variable").cast(pl.String) == "utilisation")["object"].cast(pl.String)
+    return names.unique(maintain_order=True).to_list()
+
+
 def _samples(results: Results, link: str, run: int) -> pl.DataFrame:
     """Return the capacity at the end of each sampling period."""
     samples = samples_of(results, run)
     own = samples.filter(pl.col("object") == link, pl.col("variable").is_in(["throughput_bps", "utilisation"]))
     wide = own.pivot("variable", index="time_s", values="value").sort("time_s")
     if not {"throughput_bps", "utilisation"} <= set(wide.columns):
-        known = samples.filter(pl.col("variable") == "utilisation")["object"].unique(maintain_order=True).to_list()
+        known = sampled(results)
         there = f"sampled links are {', '.join(known[:12])}" if known else 'put of = ["throughput"] under [sampling]'
         raise BadInputError(f"{link}: no samples of its throughput and utilisation; {there}")
     capacity = pl.when(pl.col("utilisation") > 0).then(pl.col("throughput_bps") / pl.col("utilisation"))
