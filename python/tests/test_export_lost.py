@@ -10,10 +10,12 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import random
 import re
 import shlex
 import subprocess
 import tomllib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -372,7 +374,7 @@ def test_what_channels_are_in_netems_words(channels: list[dict[str, Any]], words
 
 
 def test_the_chain_of_correlated_losses_is_the_simulators() -> None:
-    """The engine measures both: the rate, and losses that follow a loss, of the chain that netem is given."""
+    """Shares of losses, and of losses after a loss, in the chain that netem is given."""
     rate, correlation = 0.2, 0.4
     found = command(exported({"channel": [{"kind": "random_loss", "rate": rate, "correlation": correlation}]}))
     words = found.split()
@@ -394,6 +396,54 @@ def test_netem_limits_are_the_queues_that_a_run_has() -> None:
     assert words[0].endswith("limit 8")
     results = explicate.run(automatic)
     assert results.links.filter(link="r1->r2")["queue_max_packets"][0] == 5
+
+
+def netem_departures(arrivals: list[float], line_s: float, delay_s: float, limit: int) -> dict[int, float]:
+    """The departures of packets of one length from sch_netem with these settings, by numbers of arrivals."""
+    held, leaves = deque[float](), dict[int, float]()
+    for number, now in enumerate(arrivals):
+        while held and held[0] <= now:
+            held.popleft()
+        if len(held) < limit:
+            held.append(max(held[-1] if held else 0.0, now + delay_s) + line_s)
+            leaves[number] = held[-1]
+    return leaves
+
+
+def link_arrivals(arrivals: list[float], line_s: float, delay_s: float, waiting: int) -> dict[int, float]:
+    """The same packets over a link with a drop-tail queue: when they reach its end."""
+    begins, reaches, free = deque[float](), dict[int, float](), 0.0
+    for number, now in enumerate(arrivals):
+        while begins and begins[0] <= now:
+            begins.popleft()
+        if len(begins) < waiting or free <= now:
+            start = max(free, now)
+            begins.append(start)
+            free = start + line_s
+            reaches[number] = free + delay_s
+    return reaches
+
+
+@pytest.mark.parametrize(
+    ("load", "waiting", "delay_s"), [(0.7, 20, 0.02), (1.3, 20, 0.02), (3.0, 5, 0.0), (1.1, 60, 0.1)]
+)
+def test_the_limit_makes_netem_the_link(load: float, waiting: int, delay_s: float) -> None:
+    """Packets arrive at random: the link and sch_netem deliver as many, at the same times if none is dropped."""
+    line_s = 1500 * 8 / 8e6
+    setting = {"delay": f"{delay_s * 1e3:g}ms", "queue": {"limit": f"{waiting}pkt"}}
+    limit = int(command(exported(setting)).rpartition(" ")[2])
+    draw, now, arrivals = random.Random(1), 0.0, []
+    for _ in range(50_000):
+        now += draw.expovariate(load / line_s)
+        arrivals.append(now)
+    link, netem = link_arrivals(arrivals, line_s, delay_s, waiting), netem_departures(arrivals, line_s, delay_s, limit)
+    assert len(netem) == pytest.approx(len(link), rel=0.005)
+    longest = [max(end - arrivals[number] for number, end in ends.items()) for ends in (link, netem)]
+    assert longest[1] <= longest[0] + line_s * (limit - waiting), (
+        "a burst finds the places of those on the way, no more"
+    )
+    if load < 1:
+        assert {number: round(end, 9) for number, end in netem.items()} == {n: round(end, 9) for n, end in link.items()}
 
 
 def test_every_line_of_lost_is_on_stderr(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ def limited(*arguments: str) -> subprocess.CompletedProcess[str]:
     [
         (("sampling.every=10us",), "lengthen `every` or shorten `of` in [sampling]"),
         (("sampling.every=1ms", "flows.0.count=2000"), "lengthen `every` or shorten `of` in [sampling]"),
+        (("sampling.every=1s", "topology.pairs=100000"), "lengthen `every` or shorten `of` in [sampling]"),
         (("sampling.every=10ms", "runs=1000"), "or make fewer `runs` at once"),
         (("sampling.every=60s", "runs=1000000"), "make fewer `runs` at once"),
         (("sampling.every=60s", "flows.0.count=3900000"), "take fewer flows"),
