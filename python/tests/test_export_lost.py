@@ -424,6 +424,19 @@ def link_arrivals(arrivals: list[float], line_s: float, delay_s: float, waiting:
     return reaches
 
 
+def test_a_rate_that_changes_is_one_rate() -> None:
+    steps: list[dict[str, Any]] = [{"at": "0s", "rate": "6Mbit/s"}, {"at": "1s", "rate": "8Mbit/s"}]
+    for channel, rate, what in (
+        ({"kind": "rate_steps", "steps": steps, "period": "2s"}, 7_000_000, "the mean of their period"),
+        ({"kind": "rate_steps", "steps": steps}, 6_000_000, "or else the first"),
+        ({"kind": "outages"}, 8_000_000, "that without them"),
+    ):
+        found = exported({"channel": [channel]})
+        assert f"rate {rate}bit" in command(found)
+        (line,) = (one for one in found.lost if "netem's rate is constant" in one)
+        assert what in line
+
+
 @pytest.mark.parametrize(
     ("load", "waiting", "delay_s"), [(0.7, 20, 0.02), (1.3, 20, 0.02), (3.0, 5, 0.0), (1.1, 60, 0.1)]
 )

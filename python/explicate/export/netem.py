@@ -47,6 +47,13 @@ NO_LINK = ("name", "duration", "warmup", "runs", "seed", "processing", "flows", 
 """Keys of a scenario that are no settings of links."""
 DISCIPLINE = "droptail"
 
+CONSTANT = {
+    "trace": "its mean",
+    "rate_steps": "the mean of their period, or else the first",
+    "outages": "that without them",
+}
+"""The rate of a command, for channels that change it."""
+
 NORMAL_SPREAD = 0.25
 """netem's table of normal variates ends four standard deviations from the mean: there a jitter of this spread ends."""
 PARETO_SHAPE = 3.0
@@ -212,7 +219,8 @@ def _channel(command: _Command, channel: Part) -> None:
     kind = channel["kind"]
     write = CHANNELS.get(kind)
     if write is None:
-        command.lose(f"channel {table(channel)}", "not in netem")
+        constant = f"netem's rate is constant, here {CONSTANT[kind]}" if kind in CONSTANT else "not in netem"
+        command.lose(f"channel {table(channel)}", constant)
     elif word(channel, "of") not in {"", "all"}:
         command.lose(f"channel {table(channel)}", "netem does not tell data from acknowledgements")
     elif (why := write(command, channel)) is not None:
