@@ -35,7 +35,7 @@ UNITS: Mapping[str, tuple[str, float, float]] = {
     "rate": ("bit/s", 1e3, 1e15),
     "delay": ("s", 0.0, 10.0),
 }
-"""Units of numbers without one, by the key's last word, and from where to where they are likely: as tc and iperf take them."""
+"""By the key's last word: the unit that tc and iperf give a number without one, and its likely range."""
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "run": ("simulate", "sim", "start", "exec", "execute"),

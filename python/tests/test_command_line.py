@@ -399,3 +399,11 @@ def test_colours_are_for_terminals_that_want_them(scenario: Path) -> None:
     plain = shown(NO_COLOR="1")
     assert "\x1b[3" not in plain
     assert "nowhere.toml: No such file or directory" in plain
+
+
+def test_hints_keep_the_quantity(native_real: ModuleType) -> None:
+    made = explicate.Scenario(duration=60).topology("dumbbell", bottleneck={"rate": 10_000_000, "delay": 0.02})
+    with pytest.raises(explicate.ScenarioError) as refused:
+        explicate.run(made.flows("one", "newreno", packet=1500, size=1_000_000))
+    for hint in ('duration = "60s"', 'rate = "10Mbit/s"', 'delay = "20ms"', 'packet = "1500B"', 'size = "1MB"'):
+        assert f"`{hint}`" in str(refused.value)

@@ -41,6 +41,8 @@ pub struct Scenario {
     pub sampling: Sampling,
     /// Axes of `[sweep]`: a path of keys and its values, as written.
     pub sweep: Vec<(String, Vec<String>)>,
+    /// Links of hosts of whose unlimited queues a warning tells.
+    pub host_queues: BTreeSet<usize>,
     /// Warnings, which do not stop a run: nothing measured, a buffer smaller than one packet, and so on.
     pub warnings: Vec<String>,
     /// The scenario with every default filled in, as TOML that parses to the same scenario.

@@ -367,7 +367,7 @@ fn of_params(
 // ---------------------------------------------------------------------------------------------------- hosts
 
 /// Hosts whose own links are the slowest of a path, with unlimited queues. A sender that backs off after losses only has none
-/// there, and fills the queue until the end of the run.
+/// there, and fills the queue until the end of the run. Returns these links.
 pub(crate) fn hosts(
     ctx: &Context<'_>,
     reader: &Reader<'_>,
@@ -375,9 +375,9 @@ pub(crate) fn hosts(
     scenario: &Scenario,
     crossings: &[Crossing],
     phases: &mut [Routes],
-) {
-    let Some(routes) = phases.first_mut() else { return };
+) -> BTreeSet<usize> {
     let mut slow: BTreeSet<usize> = BTreeSet::new();
+    let Some(routes) = phases.first_mut() else { return slow };
     for group in &scenario.flows {
         if !grows(group, scenario.duration) {
             continue;
@@ -405,7 +405,7 @@ pub(crate) fn hosts(
             }
         }
     }
-    let Some(&first) = slow.first() else { return };
+    let Some(&first) = slow.first() else { return slow };
     let (link, draft) = (&scenario.links[first], &graph.links[first]);
     let host = &graph.nodes[link.from];
     let others = match slow.len() {
@@ -432,6 +432,7 @@ pub(crate) fn hosts(
             link.name
         ),
     );
+    slow
 }
 
 // --------------------------------------------------------------------------------------------------- media
@@ -462,11 +463,19 @@ pub(crate) fn media(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         match medium.kind.obstacle(&medium.values, metres, link.rate, largest as u16) {
             Some(Obstacle::Distance(range)) if said.insert((over.medium, "range")) => {
                 let range = show(range, &quantity::DISTANCE);
-                let message = format!(
-                    "{name}: no frame arrives, because the stations are {far} apart and `decode_range` is {range}; write a \
-                     shorter `spacing`, or a longer `decode_range`"
+                let why = format!(
+                    "{name}: no frame arrives, because the stations are {far} apart and `decode_range` is {range}"
                 );
-                ctx.error(place(&["layout", "spacing"]), message);
+                // A longer `reach` asks for such links.
+                if metres <= medium.kind.reach(&medium.values) {
+                    ctx.warn_at(
+                        place(&["reach"]),
+                        format!("{why}; write a shorter `reach`, or a longer `decode_range`"),
+                    );
+                } else {
+                    let message = format!("{why}; write a shorter `spacing`, or a longer `decode_range`");
+                    ctx.error(place(&["layout", "spacing"]), message);
+                }
             }
             Some(Obstacle::Noise) if said.insert((over.medium, "noise")) => {
                 let rate = show(link.rate.0 as f64, &quantity::RATE);

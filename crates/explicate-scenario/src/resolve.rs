@@ -50,6 +50,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         flows: Vec::new(),
         sampling: read_sampling(&reader),
         sweep: read_sweep(&reader),
+        host_queues: BTreeSet::new(),
         warnings: Vec::new(),
         resolved: String::new(),
     };
@@ -116,7 +117,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     relations::queues(ctx, &graph, &scenario, &crossings);
     relations::media(ctx, &reader, &scenario, &crossings);
     relations::over_time(ctx, &reader, &graph, &scenario);
-    relations::hosts(ctx, &reader, &graph, &scenario, &crossings, &mut phases);
+    scenario.host_queues = relations::hosts(ctx, &reader, &graph, &scenario, &crossings, &mut phases);
     (scenario.nodes, scenario.bridges) = (graph.nodes, graph.bridges);
     guards::decide(&mut scenario, &mut phases);
     checks::whole(ctx, &reader, &scenario, &crossings, &declined, &mut phases);

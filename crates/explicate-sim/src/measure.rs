@@ -111,7 +111,8 @@ fn refusing(scenario: &Scenario, run: &Run) -> Option<String> {
     ))
 }
 
-/// Hosts with an unlimited queue in which packets wait for more than a second at the end. What has arrived and not left waits,
+/// Hosts with an unlimited queue in which packets wait for more than a second at the end, unless the scenario's warnings name
+/// them. What has arrived and not left waits,
 /// except what the line holds for one delay.
 fn waiting(scenario: &Scenario, run: &Run) -> Option<String> {
     let seconds = |link: &Link, stats: &PortStats| {
@@ -120,7 +121,8 @@ fn waiting(scenario: &Scenario, run: &Run) -> Option<String> {
         bytes / link.rate.bytes_per_sec() - link.delay.as_secs_f64()
     };
     let unlimited = |link: &Link| link.over.is_none() && link.queue.is_none() && link.classes.is_empty();
-    let own = of_senders(scenario, run).filter(|(link, _)| unlimited(link));
+    let told: BTreeSet<&str> = scenario.host_queues.iter().map(|l| scenario.links[*l].name.as_str()).collect();
+    let own = of_senders(scenario, run).filter(|(link, _)| unlimited(link) && !told.contains(link.name.as_str()));
     let long: Vec<(&Link, f64)> =
         own.map(|(link, stats)| (link, seconds(link, stats))).filter(|(_, seconds)| *seconds > 1.0).collect();
     let (first, _) = long.first()?;

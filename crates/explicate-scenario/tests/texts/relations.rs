@@ -287,6 +287,13 @@ fn cases() -> Vec<Case> {
             spaced(250, ""),
         ),
         (
+            "`reach` > `decode_range`",
+            spaced(300, "reach = \"400m\""),
+            11,
+            "the stations are 300m apart and `decode_range` is 250m; write a shorter `reach`",
+            spaced(200, "reach = \"400m\""),
+        ),
+        (
             "`rate` that noise destroys over the distance",
             spaced(240, "errors = \"snr\"\nrate = \"54Mbit/s\""),
             12,
