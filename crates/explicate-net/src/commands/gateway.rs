@@ -12,7 +12,7 @@ use crate::cli::Gateway;
 use crate::error::Result;
 use crate::gateway::config::Config;
 use crate::gateway::identity::{self, Identity};
-use crate::gateway::{self, explain, kernel, status};
+use crate::gateway::{self, carried, explain, kernel, status};
 use crate::sys;
 
 /// How long `why` watches.
@@ -47,7 +47,15 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
                 },
                 |config| config.status,
             );
-            if *stopped { kernel::stopped(&status) } else { kernel::down(&status) }
+            match if *stopped { kernel::stopped(&status) } else { kernel::down(&status) }? {
+                0 => Ok(()),
+                remembered => say(format!(
+                    "{remembered} connections that were carried are remembered for up to {}, so that their late segments are \
+                     answered by a reset. The next `gateway down` after that removes the table, inet {}.",
+                    carried::REMEMBERED,
+                    carried::TABLE
+                )),
+            }
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::sys;
 
 /// Connections that wait to be accepted, per listener.
 const BACKLOG: u32 = 1024;
+/// A host that is silent for so long is asked whether it still has the connection. Its answers keep the connection in the kernel's memory
+/// ([`carried`](super::carried)).
+const KEEP_ALIVE: Duration = Duration::from_secs(300);
 
 /// The listener of intercepted connections of one family. Needs CAP_NET_ADMIN or CAP_NET_RAW.
 pub fn listen(port: u16, ipv6: bool) -> io::Result<TcpListener> {
@@ -24,6 +27,8 @@ pub fn listen(port: u16, ipv6: bool) -> io::Result<TcpListener> {
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
     let any = if ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    // What it accepts inherits that: a connection that no task has taken yet also ends by a reset when the program is killed.
+    end_by_reset(&socket)?;
     socket.bind(SocketAddr::new(any, port))?;
     socket.listen(BACKLOG)
 }
@@ -38,6 +43,7 @@ pub async fn connect(preface: &Preface, from: ClientAddress) -> io::Result<TcpSt
         // A port that is taken here is not a reason to refuse: the address is what the far host needs to know.
         socket.bind(preface.client).or_else(|_| socket.bind(SocketAddr::new(preface.client.ip(), 0)))?;
     }
+    end_by_reset(&socket)?;
     let stream = socket.connect(preface.destination).await?;
     prepare(&stream);
     Ok(stream)
@@ -48,7 +54,13 @@ pub async fn connect(preface: &Preface, from: ClientAddress) -> io::Result<TcpSt
 pub fn prepare(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let _ = sockopt::set_socket_keepalive(stream, true);
-    let _ = sockopt::set_socket_linger(stream, Some(Duration::ZERO));
+    let _ = sockopt::set_tcp_keepidle(stream, KEEP_ALIVE);
+    let _ = end_by_reset(stream);
+}
+
+/// Has a socket end by a reset however the program ends, and not by a FIN behind a part of the bytes.
+fn end_by_reset(socket: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
 }
 
 /// Lets a connection that was [`prepare`]d end orderly.
@@ -58,5 +70,5 @@ pub fn release(stream: TcpStream) {
 
 /// Closes a connection by a reset (RST).
 pub fn reset(stream: TcpStream) {
-    let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+    let _ = end_by_reset(&stream);
 }

@@ -1,4 +1,4 @@
-//! What the kernel has to do for a gateway: a table of nftables, two rules and routes, and what of it was there before.
+//! What the kernel has to do for a gateway: tables of nftables, two rules and routes, and what of it was there before.
 //!
 //! [`up`] adds what is missing and [`down`] removes what is there; both may be repeated, and `up` disturbs no connection of a
 //! gateway that runs. All that is added has a name, number or mark of its own, so that `down` needs no record but that of changed
@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::carried::{self, SYN};
 use super::config::{Config, WhenDown};
 use super::network::Network;
 use crate::error::{Context, Error, Result};
@@ -52,43 +53,77 @@ fn clamp(interface: &str) -> String {
     )
 }
 
-/// The commands of nft that set the table up.
+/// Names of a family in nft, and whether it is IPv6.
+const FAMILIES: [(&str, bool); 2] = [("ip", false), ("ip6", true)];
+/// How long a connection may take from its first segment to its second one, in units of nft.
+const OPENING: &str = "10s";
+/// Connections of a family that open at a time.
+const MOST_OPENING: u32 = 65_536;
+
+/// The networks of one family.
+fn of_family<'a>(networks: impl IntoIterator<Item = &'a Network>, ipv6: bool) -> Vec<String> {
+    networks.into_iter().filter(|n| n.address.is_ipv6() == ipv6).map(Network::to_string).collect()
+}
+
+/// A set of nft with these elements.
+fn set_of(elements: &[String]) -> String {
+    format!("{{ {} }}", elements.join(", "))
+}
+
+/// The commands of nft that set the tables up.
 pub fn rules(config: &Config) -> String {
-    let mut text = without_table();
-    let port = config.site.intercept_port;
+    let mut text = without_table() + &carried::table(true);
     let _ = writeln!(text, "table inet {TABLE} {{");
-    let _ = writeln!(text, "  chain prerouting {{");
+    for (family, kind) in [("ip", "ipv4"), ("ip6", "ipv6")] {
+        let _ = writeln!(
+            text,
+            "  set opening_{family} {{\n    type {kind}_addr . inet_service . {kind}_addr . inet_service\n    \
+             size {MOST_OPENING}; flags dynamic, timeout; timeout {OPENING};\n  }}"
+        );
+    }
+    // Segments of connections that this host has in the name of others; the listener itself is none.
+    let _ = writeln!(text, "  chain own {{\n    socket wildcard 1 return\n    meta mark set {MARK} accept\n  }}");
+    let _ = writeln!(text, "  chain opens {{");
+    for (family, _) in FAMILIES {
+        let _ = writeln!(text, "    update @opening_{family} {{ {} }}", carried::ways(family)[0]);
+    }
+    let _ = writeln!(text, "    accept\n  }}\n  chain prerouting {{");
     let _ = writeln!(text, "    type filter hook prerouting priority mangle; policy accept;");
-    // Packets of connections that this host has in the name of others.
-    let _ = writeln!(text, "    meta l4proto tcp socket transparent 1 meta mark set {MARK} accept");
+    let _ = writeln!(text, "    meta l4proto tcp {} socket transparent 1 jump own", SYN.replace("==", "!="));
     let quoted: Vec<String> = config.site.interfaces.iter().map(|name| format!("\"{name}\"")).collect();
     if !quoted.is_empty() {
-        let from = format!("iifname {{ {} }} meta l4proto tcp", quoted.join(", "));
-        let _ = writeln!(text, "    {from} fib daddr type {{ local, broadcast, multicast }} return");
-        for (family, ipv6) in [("ip", false), ("ip6", true)] {
-            let of = |networks: &[Network]| -> Vec<String> {
-                networks.iter().filter(|n| n.address.is_ipv6() == ipv6).map(Network::to_string).collect()
-            };
-            let own = of(&config.site.networks);
-            if !own.is_empty() {
-                let _ = writeln!(text, "    {from} {family} daddr {{ {} }} return", own.join(", "));
-            }
-            let networks: Vec<Network> = config.peers.iter().flat_map(|peer| peer.networks.clone()).collect();
-            for network in of(&networks) {
-                let _ = writeln!(
-                    text,
-                    "    {from} {family} daddr {network} tproxy {family} to :{port} meta mark set {MARK} accept"
-                );
-            }
-        }
+        divert(config, &set_of(&quoted), &mut text);
     }
     if let Some(wan) = config.wan.shares().filter(|_| !quoted.is_empty()) {
-        let from = format!("iifname {{ {} }}", quoted.join(", "));
-        let _ = writeln!(text, "    {from} fib daddr oifname \"{wan}\" meta mark set {OTHERS}");
+        let _ = writeln!(text, "    iifname {} fib daddr oifname \"{wan}\" meta mark set {OTHERS}", set_of(&quoted));
     }
     text += "  }\n";
     text += &config.wan.interface.as_deref().map(clamp).unwrap_or_default();
     text + "}\n"
+}
+
+/// The rules that divert connections of the site: only what opens one. Where a listener's queue is full, the kernel keeps nothing of
+/// a connection until its second segment (SYN cookies, RFC 4987 section 3.6): so the addresses and ports of the first one are kept here.
+fn divert(config: &Config, interfaces: &str, text: &mut String) {
+    let port = config.site.intercept_port;
+    let from = format!("iifname {interfaces} meta l4proto tcp");
+    let _ = writeln!(text, "    {from} fib daddr type {{ local, broadcast, multicast }} return");
+    for (family, ipv6) in FAMILIES {
+        let own = of_family(&config.site.networks, ipv6);
+        if !own.is_empty() {
+            let _ = writeln!(text, "    {from} {family} daddr {} return", set_of(&own));
+        }
+        let take = format!("tproxy {family} to :{port} meta mark set {MARK}");
+        for network in of_family(config.peers.iter().flat_map(|peer| &peer.networks), ipv6) {
+            let opens = format!("{from} {family} daddr {network} {SYN}");
+            // Without a listener the first rule does not match.
+            let _ = writeln!(text, "    {opens} {take} goto opens");
+            if config.site.when_down == WhenDown::Reset {
+                let _ = writeln!(text, "    {opens} reject with tcp reset");
+            }
+        }
+        let _ = writeln!(text, "    {from} {} @opening_{family} {take} accept", carried::ways(family)[0]);
+    }
 }
 
 /// The commands of nft that remove the table, if there is one.
@@ -96,7 +131,7 @@ fn without_table() -> String {
     format!("table inet {TABLE}\ndelete table inet {TABLE}\n")
 }
 
-/// The commands of nft for a gateway that does not run and has `when_down = "reset"`: no TCP connection from the site to networks
+/// The commands of nft for a gateway that does not run and has `when_down = "reset"`: the site opens no TCP connection to networks
 /// of peers.
 fn closed(config: &Config) -> String {
     let mut text = without_table();
@@ -107,7 +142,7 @@ fn closed(config: &Config) -> String {
         for interface in &config.site.interfaces {
             let _ = writeln!(
                 text,
-                "    iifname \"{interface}\" meta l4proto tcp {family} daddr {network} reject with tcp reset"
+                "    iifname \"{interface}\" meta l4proto tcp {family} daddr {network} {SYN} reject with tcp reset"
             );
         }
     }
@@ -165,6 +200,10 @@ fn share(config: &Config) -> Result<()> {
         ip(&format!("ip tuntap add dev {TUN} mode tun"))?;
     }
     ip(&format!("ip link set {TUN} up mtu {}", mtu(config.wan.shares().unwrap_or_default())))?;
+    // While no program has it open, it has no carrier, and what it would get is routed past it.
+    for family in ["ipv4", "ipv6"] {
+        let _ = fs::write(format!("/proc/sys/net/{family}/conf/{TUN}/ignore_routes_with_linkdown"), "1");
+    }
     steer(config, OTHERS, SHARED, &format!("default dev {TUN}"))
 }
 
@@ -235,26 +274,37 @@ fn folder(status: &Path) -> &Path {
 
 /// What a service does when it has ended, also by a crash: [`down`], but that with `when_down = "reset"` connections to networks of
 /// peers are refused until the next [`up`] or [`down`].
-pub fn stopped(status: &Path) -> Result<()> {
-    restore(folder(status))?;
-    match fs::read_to_string(folder(status).join(STOPPED)) {
-        Ok(commands) => execute(&["nft", "-f", "-"], &commands).map(drop),
-        Err(_) => Ok(()),
+pub fn stopped(status: &Path) -> Result<usize> {
+    let remembered = restore(folder(status))?;
+    if let Ok(commands) = fs::read_to_string(folder(status).join(STOPPED)) {
+        execute(&["nft", "-f", "-"], &commands)?;
     }
+    Ok(remembered)
 }
 
-/// Restores what was before [`up`], given the socket of its configuration.
-pub fn down(status: &Path) -> Result<()> {
+/// Restores what was before [`up`], given the socket of its configuration, but for the table of connections that it still has to
+/// remember (see [`carried`]): returns how many.
+pub fn down(status: &Path) -> Result<usize> {
     let _ = fs::remove_file(folder(status).join(STOPPED));
     restore(folder(status))
 }
 
-fn restore(folder: &Path) -> Result<()> {
+/// Removes the table of carried connections, unless it remembers some; returns how many.
+fn forget() -> Result<usize> {
+    let listed = execute(&["nft", "list", "table", "inet", carried::TABLE], "").unwrap_or_default();
+    let remembered = carried::count(&listed);
+    let commands = if remembered == 0 { carried::without_table() } else { carried::table(false) };
+    execute(&["nft", "-f", "-"], &commands)?;
+    Ok(remembered)
+}
+
+fn restore(folder: &Path) -> Result<usize> {
     execute(&["nft", "-f", "-"], &without_table())?;
+    let remembered = forget()?;
     unsteer(MARK, LOCAL);
     unshare();
     let state = folder.join(STATE);
-    let Ok(before) = fs::read_to_string(&state) else { return Ok(()) };
+    let Ok(before) = fs::read_to_string(&state) else { return Ok(remembered) };
     for line in before.lines() {
         if let Some((name, value)) = line.split_once(' ')
             && SYSCTLS.iter().any(|(known, _)| *known == name)
@@ -263,7 +313,8 @@ fn restore(folder: &Path) -> Result<()> {
             fs::write(&path, value).or_fail(|| format!("restore {}", path.display()))?;
         }
     }
-    fs::remove_file(&state).or_fail(|| format!("remove {}", state.display()))
+    fs::remove_file(&state).or_fail(|| format!("remove {}", state.display()))?;
+    Ok(remembered)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A gateway: carries the TCP connections of a site to another gateway over one QUIC connection under explicit congestion control.
 //!
 //! - [`config`] reads `gateway.toml` with its [networks](network), [`identity`] holds keys, [`kernel`] changes and restores nftables,
-//!   routes and sysctls;
+//!   routes and sysctls, and [`carried`] is what it remembers of connections;
 //! - [`run`](run()) opens the sockets, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
@@ -13,6 +13,7 @@
 
 pub mod answers;
 pub mod capacity;
+pub mod carried;
 pub mod config;
 pub mod controller;
 pub mod explain;

@@ -61,6 +61,8 @@ fn count(counter: &AtomicU64) {
 #[derive(Default)]
 struct Link {
     current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
+    /// The last connection by which the peer called.
+    answered: Mutex<Option<Connection>>,
     /// A task calls the peer.
     called: AtomicBool,
 }
@@ -81,6 +83,13 @@ impl Peer {
     }
     fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
         *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+    }
+    /// It calls only when it has no connection by an earlier call: such a one, and all that it carries, ends here too.
+    fn called_anew(&self, connection: &Connection) {
+        let before = self.link.answered.lock().unwrap_or_else(PoisonError::into_inner).replace(connection.clone());
+        if let Some(before) = before {
+            before.close(0u32.into(), b"the peer has called anew");
+        }
     }
 }
 
@@ -276,6 +285,7 @@ impl Gateway {
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
         self.transport.confirm(from, &tunnel);
+        peer.called_anew(&connection);
         self.serve(&peer, connection, tunnel).await;
         Ok(())
     }

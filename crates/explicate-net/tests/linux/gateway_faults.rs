@@ -153,7 +153,7 @@ fn a_full_disk_stops_nothing_that_runs() {
     let down = sites.net.program("ga", &["gateway", "down", "--config", &config]);
     assert!(down.status.success());
     let folder = sites.net.folder.join("ga/run");
-    let rules = || sites.net.exec("ga", "nft list ruleset");
+    let rules = || sites.net.exec("ga", "nft -t list ruleset");
     let before = rules();
     run(&format!("mount -t tmpfs -o size=4k,nr_inodes=2 full {}", folder.display()));
     fs::write(folder.join("filler"), [0; 4096]).unwrap();
