@@ -11,6 +11,7 @@ use explicate_core::wire::UDP_PORT;
 use serde::{Deserialize, Deserializer, de};
 
 use super::controller::ControllerConfig;
+use super::destinations;
 use super::identity::PublicKey;
 use super::network::{Network, longest};
 use super::source::{LineRate, Source};
@@ -77,6 +78,9 @@ pub struct Site {
     /// Their networks.
     #[serde(default)]
     pub networks: Vec<Network>,
+    /// Destinations that peers reach although they are denied by default (see [`destinations`](super::destinations)).
+    #[serde(default)]
+    pub allow: Vec<Network>,
     /// Port of the listener that intercepted connections come to.
     #[serde(default = "default_intercept")]
     pub intercept_port: u16,
@@ -357,6 +361,41 @@ impl Config {
         let peers = self.peers.iter().flat_map(|peer| &peer.networks);
         self.site.networks.iter().chain(peers).any(|network| network.address.is_ipv6())
     }
+    /// What may be a mistake but need not be, at this machine and now.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let interfaces =
+            [("site.interfaces", &self.site.interfaces[..]), ("wan.interface", self.wan.interface.as_slice())];
+        for (key, name) in interfaces.iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name))) {
+            if !Path::new("/sys/class/net").join(name).exists() {
+                found.push(format!("{key}: there is no interface `{name}` now; `ip link` lists them"));
+            }
+        }
+        for peer in &self.peers {
+            match (&peer.address, peer.resolve()) {
+                (Some(address), None) => {
+                    found.push(format!(
+                        "peer `{}`: `{address}` has no address now; `getent hosts` asks for one",
+                        peer.name
+                    ));
+                }
+                (Some(address), Some(to)) if to.is_ipv6() && self.listen.is_ipv4() => found.push(format!(
+                    "peer `{}`: `{address}` is {to}, and `listen` has IPv4 only; write listen = \"[::]:{}\" for both",
+                    peer.name,
+                    self.listen.port()
+                )),
+                _ => {}
+            }
+        }
+        for network in &self.site.networks {
+            if let Some(kind) = destinations::denied(network.address, &self.site.allow) {
+                found.push(format!(
+                    "site.networks: {network} is denied to peers ({kind}); allow = [\"{network}\"] allows it"
+                ));
+            }
+        }
+        found
+    }
     /// The peer behind which an address is.
     pub fn route(&self, address: IpAddr) -> Option<usize> {
         longest(self.peers.iter().enumerate().flat_map(|(i, p)| p.networks.iter().map(move |n| (i, n))), address)
@@ -403,6 +442,30 @@ mod tests {
         assert_eq!(shaped.fixed_changes(&config("[limits]\nconnections = 5\n")), ["wan.rate", "limits"]);
     }
 
+    #[test]
+    fn what_this_machine_does_not_have_is_a_warning() {
+        let all = "[wan]\ninterface = \"eth9\"\n";
+        let peer = format!(
+            "[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.9.0.0/16\"]\naddress = \"a.invalid:49407\"\n",
+            key('b')
+        );
+        let site = "[site]\ninterfaces = [\"lo\", \"eth77\"]\nnetworks = [\"10.2.0.0/16\", \"169.254.0.0/16\"]\n";
+        let warnings =
+            |site: &str| Config::parse(&(text("").replace("[site]\n", site) + &peer + all)).unwrap().warnings();
+        let found = warnings(site);
+        let wanted = [
+            "site.interfaces: there is no interface `eth77` now",
+            "wan.interface: there is no interface `eth9` now",
+            "peer `b`: `a.invalid:49407` has no address now",
+            "site.networks: 169.254.0.0/16 is denied to peers (link-local, with metadata services); allow = [\"169.254.0.0/16\"]",
+        ];
+        assert_eq!(found.len(), wanted.len(), "{found:?}");
+        for (found, wanted) in found.iter().zip(wanted) {
+            assert!(found.starts_with(wanted), "{found}");
+        }
+        assert_eq!(warnings(&format!("{site}allow = [\"169.254.0.0/16\"]\n")).len(), 3);
+    }
+
     /// serde names the keys of a table in the message of an unknown one.
     #[test]
     fn every_key_is_in_the_documentation() {
@@ -419,7 +482,7 @@ mod tests {
             }
             keys.len()
         });
-        assert_eq!(counts, [8, 6, 6, 3, 4, 9]);
+        assert_eq!(counts, [8, 7, 6, 3, 4, 9]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 
 use super::carried::{self, SYN};
 use super::config::{Config, WhenDown};
+use super::destinations::DENIED;
 use super::network::Network;
 use crate::error::{Context, Error, Result};
 
@@ -25,6 +26,11 @@ const LOCAL: u32 = 3607;
 /// Mark and table of other packets of the site, which go through the port.
 const OTHERS: u32 = 0x0e18;
 const SHARED: u32 = 3608;
+/// Mark of packets to addresses that peers have told: their destinations are kept, and they are dropped.
+pub const TOLD: u32 = 0x0e19;
+/// How long such an address is kept, in units of nft, and how many of a family.
+const KEPT: &str = "1m";
+const MOST_TOLD: u32 = 1024;
 /// The interface by which they come to the gateway.
 pub const TUN: &str = "explicate0";
 /// Values of sysctls before the change.
@@ -80,7 +86,17 @@ pub fn rules(config: &Config) -> String {
             "  set opening_{family} {{\n    type {kind}_addr . inet_service . {kind}_addr . inet_service\n    \
              size {MOST_OPENING}; flags dynamic, timeout; timeout {OPENING};\n  }}"
         );
+        let _ = writeln!(
+            text,
+            "  set told_{family} {{\n    type {kind}_addr\n    \
+             size {MOST_TOLD}; flags dynamic, timeout; timeout {KEPT};\n  }}"
+        );
     }
+    let _ = writeln!(text, "  chain output {{\n    type filter hook output priority mangle; policy accept;");
+    for (family, _) in FAMILIES {
+        let _ = writeln!(text, "    meta mark {TOLD} update @told_{family} {{ {family} daddr }}");
+    }
+    let _ = writeln!(text, "    meta mark {TOLD} drop\n  }}");
     // Segments of connections that this host has in the name of others; the listener itself is none.
     let _ = writeln!(text, "  chain own {{\n    socket wildcard 1 return\n    meta mark set {MARK} accept\n  }}");
     let _ = writeln!(text, "  chain opens {{");
@@ -114,8 +130,13 @@ fn divert(config: &Config, interfaces: &str, text: &mut String) {
             let _ = writeln!(text, "    {from} {family} daddr {} return", set_of(&own));
         }
         let take = format!("tproxy {family} to :{port} meta mark set {MARK}");
-        for network in of_family(config.peers.iter().flat_map(|peer| &peer.networks), ipv6) {
-            let opens = format!("{from} {family} daddr {network} {SYN}");
+        // The peers would deny these.
+        let denied: Vec<String> = of_family(DENIED.iter().map(|(network, _)| network), ipv6);
+        let networks = config.peers.iter().flat_map(|peer| &peer.networks).filter(|n| n.address.is_ipv6() == ipv6);
+        for network in networks {
+            let named = DENIED.iter().any(|(denied, _)| network.is_within(denied));
+            let but = if named { String::new() } else { format!(" {family} daddr != {}", set_of(&denied)) };
+            let opens = format!("{from} {family} daddr {network}{but} {family} daddr != @told_{family} {SYN}");
             // Without a listener the first rule does not match.
             let _ = writeln!(text, "    {opens} {take} goto opens");
             if config.site.when_down == WhenDown::Reset {

@@ -4,7 +4,8 @@
 //!   routes and sysctls, and [`carried`] is what it remembers of connections;
 //! - [`run`](run()) opens the sockets, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
-//!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
+//!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, and [`peers`] keeps one QUIC
+//!   connection per peer;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
 //!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
@@ -16,6 +17,7 @@ pub mod capacity;
 pub mod carried;
 pub mod config;
 pub mod controller;
+pub mod destinations;
 pub mod explain;
 pub mod identity;
 pub mod intercept;
@@ -35,6 +37,7 @@ pub mod silence;
 pub mod socket;
 pub mod source;
 pub mod status;
+pub mod told;
 pub mod trains;
 pub mod transport;
 pub mod tunnel;

@@ -3,14 +3,16 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use super::capacity::Capacity;
 use super::config::{self, ClientAddress, Config, WhenDown};
+use super::destinations;
 use super::identity::{Identity, PublicKey};
 use super::intercept;
 use super::port::Port;
@@ -18,6 +20,7 @@ use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
 use super::shim::canonical;
 use super::silence;
+use super::told::{self, Marked};
 use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
 use crate::error::{Error, Result};
@@ -28,6 +31,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const CALL: Duration = Duration::from_secs(10);
 /// How long a destination may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(20);
+/// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
+const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface.
 const PREFACE: Duration = Duration::from_secs(10);
 
@@ -63,6 +68,8 @@ struct Link {
     current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
     /// The last connection by which the peer called.
     answered: Mutex<Option<Connection>>,
+    /// Its own addresses, as it has told them.
+    told: Mutex<Vec<IpAddr>>,
     /// A task calls the peer.
     called: AtomicBool,
 }
@@ -83,6 +90,9 @@ impl Peer {
     }
     fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
         *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+    }
+    fn told(&self) -> MutexGuard<'_, Vec<IpAddr>> {
+        self.link.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// It calls only when it has no connection by an earlier call: such a one, and all that it carries, ends here too.
     fn called_anew(&self, connection: &Connection) {
@@ -127,13 +137,30 @@ impl Table {
     fn allow(&self, key: PublicKey, preface: &Preface) -> std::result::Result<(), Cause> {
         let networks = &self.config.site.networks;
         let speaks_for = self.route(preface.client.ip()).filter(|peer| peer.key == key);
-        let ours = networks.is_empty() || networks.iter().any(|network| network.contains(preface.destination.ip()));
-        if speaks_for.is_some() && (ours || self.beyond(key, preface).is_some()) {
+        let holds = |address: IpAddr| networks.iter().any(|network| network.contains(address));
+        let ours = networks.is_empty() || holds(preface.destination.ip());
+        let client = preface.client.ip();
+        // A peer with wide networks does not speak for hosts of this site, nor for this machine.
+        let foreign = holds(client) || destinations::denied(client, &[]).is_some() || destinations::is_own(client);
+        if speaks_for.is_some() && !foreign && (ours || self.beyond(key, preface).is_some()) {
             return Ok(());
         }
         let peer = self.peer(key).map_or("", |peer| &peer.config.name);
         tracing::warn!(peer, client = %preface.client, destination = %preface.destination, "addresses are not allowed");
         Err(Cause::NotAllowed)
+    }
+    /// What this gateway opens no connection to, unless it is allowed.
+    fn permit(&self, key: PublicKey, preface: &Preface) -> std::result::Result<(), Cause> {
+        let (to, allow) = (preface.destination.ip(), &self.config.site.allow);
+        let own = || (!self.allows(to) && destinations::is_own(to)).then_some("an address of this gateway");
+        let Some(kind) = destinations::denied(to, allow).or_else(own) else { return Ok(()) };
+        let peer = self.peer(key).map_or("", |peer| &peer.config.name);
+        let line = destinations::line(to);
+        tracing::warn!(peer, client = %preface.client, destination = %preface.destination, kind, "denied; {line} in [site] allows it");
+        Err(Cause::NotAllowed)
+    }
+    fn allows(&self, address: IpAddr) -> bool {
+        self.config.site.allow.iter().any(|network| network.contains(address))
     }
     /// The peer behind which an address is.
     fn route(&self, address: IpAddr) -> Option<&Arc<Peer>> {
@@ -147,6 +174,9 @@ pub struct Gateway {
     identity: Identity,
     endpoint: Endpoint,
     transport: Transport,
+    /// Where the kernel gets addresses that peers have told, and those of this machine.
+    marked: Marked,
+    own: watch::Sender<Vec<IpAddr>>,
     /// The port that datagrams leave by, if the line has a rate.
     pub port: Option<Arc<Port>>,
     /// The source of its rate.
@@ -195,10 +225,11 @@ impl Gateway {
         config: Config,
         identity: Identity,
         (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<Arc<Capacity>>),
-        transport: Transport,
+        (transport, marked): (Transport, Marked),
     ) -> Result<Arc<Gateway>> {
-        let table = RwLock::new(Arc::new(Table::new(config, &[])?));
-        Ok(Arc::new(Gateway { table, identity, endpoint, transport, port, capacity, counters: Counters::default() }))
+        let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[])?)), watch::Sender::new(Vec::new()));
+        let counters = Counters::default();
+        Ok(Arc::new(Gateway { table, identity, endpoint, transport, marked, own, port, capacity, counters }))
     }
     /// The configuration and the peers.
     pub fn table(&self) -> Arc<Table> {
@@ -218,6 +249,9 @@ impl Gateway {
             }
         }
         self.apply();
+        // `up` has emptied the kernel's set, and other addresses may be allowed.
+        after.peers.iter().for_each(|peer| self.keep(peer));
+        self.own.send_modify(|_| {});
         Ok(ignored)
     }
     /// Calls the peers that have addresses, and follows the source of the capacity.
@@ -231,6 +265,54 @@ impl Gateway {
         let wan = &table.config.wan;
         if let (Some(capacity), Some(rate)) = (&self.capacity, wan.rate) {
             capacity.use_source(wan.capacity.clone(), rate.0);
+        }
+    }
+
+    /// Looks for the addresses of this machine, for ever.
+    pub async fn follow_addresses(self: Arc<Gateway>) {
+        loop {
+            if let Ok(own) = tokio::task::spawn_blocking(told::own).await {
+                self.own.send_if_modified(|before| std::mem::replace(before, own.clone()) != own);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    /// Tells a peer the addresses of this machine that it does not reach by the tunnel, now and after each change.
+    async fn tell(&self, connection: &Connection) {
+        let mut own = self.own.subscribe();
+        loop {
+            let table = self.table();
+            let left = |own: &&IpAddr| destinations::denied(**own, &[]).is_none() && !table.allows(**own);
+            let message = told::to_bytes(&own.borrow_and_update().iter().filter(left).copied().collect::<Vec<_>>());
+            if let Ok((mut send, _)) = connection.open_bi().await {
+                let _ = send.write_all(&message).await;
+                let _ = send.finish();
+            }
+            if own.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+    /// A peer tells its own addresses. Only those of its networks count.
+    async fn hear(&self, key: PublicKey, count: usize, receive: &mut RecvStream) {
+        let mut bytes = vec![0; count * told::LEN];
+        let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut bytes)).await;
+        let table = self.table();
+        let (Ok(Ok(())), Some(peer)) = (read, table.peer(key)) else { return };
+        let its = |address: &IpAddr| table.route(*address).is_some_and(|peer| peer.key == key);
+        let told: Vec<IpAddr> = told::parse(&bytes).into_iter().filter(its).collect();
+        tracing::debug!(peer = peer.config.name, addresses = ?told, "left to plain routing");
+        *peer.told() = told;
+        self.keep(peer);
+    }
+    /// Has the kernel keep what a peer has told.
+    fn keep(&self, peer: &Peer) {
+        peer.told().iter().for_each(|address| self.marked.keep(*address));
+    }
+    async fn keep_told(&self, peer: &Peer) {
+        loop {
+            self.keep(peer);
+            tokio::time::sleep(LOOK).await;
         }
     }
 
@@ -307,7 +389,12 @@ impl Gateway {
         let reason = tokio::select! {
             reason = streams => reason,
             () = silence::probe(&connection, &tunnel) => return,
+            () = self.tell(&connection) => return,
+            () = self.keep_told(peer) => return,
         };
+        if peer.current().is_none() {
+            peer.told().clear();
+        }
         self.transport.forget(connection.remote_address(), &tunnel);
         tracing::info!(peer = peer.config.name, %reason, "disconnected");
     }
@@ -319,7 +406,20 @@ impl Gateway {
         (mut send, mut receive): (SendStream, RecvStream),
         tunnel: Arc<Tunnel>,
     ) {
-        let cause = match self.open_onward(key, &mut receive).await {
+        let mut head = [0; preface::LEN];
+        let read = match tokio::time::timeout(PREFACE, receive.read_exact(&mut head)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Cause::Reset),
+            Err(_) => Err(Cause::TimedOut),
+        };
+        if let (Ok(()), Some(count)) = (read, told::head(&head)) {
+            return self.hear(key, count, &mut receive).await;
+        }
+        let opened = match read {
+            Ok(()) => self.open_onward(key, &head).await,
+            Err(cause) => Err(cause),
+        };
+        let cause = match opened {
             Ok((onward, place)) => {
                 count(&self.counters.onward);
                 let ended = match onward {
@@ -337,18 +437,16 @@ impl Gateway {
     async fn open_onward(
         self: &Arc<Gateway>,
         key: PublicKey,
-        receive: &mut RecvStream,
+        head: &[u8; preface::LEN],
     ) -> std::result::Result<(Onward, Place), Cause> {
-        let mut bytes = [0; preface::LEN];
-        let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut bytes)).await;
-        read.map_err(|_| Cause::TimedOut)?.map_err(|_| Cause::Reset)?;
-        let preface = Preface::parse(&bytes).map_err(|_| Cause::NotAllowed)?;
+        let preface = Preface::parse(head).map_err(|_| Cause::NotAllowed)?;
         let table = self.table();
         table.allow(key, &preface)?;
         let place = Place::take(self).ok_or(Cause::TooMany)?;
         if let Some(peer) = table.beyond(key, &preface) {
             return Ok((Onward::Peer(open(peer, &preface).await?.0), place));
         }
+        table.permit(key, &preface)?;
         let connecting = intercept::connect(&preface, table.config.site.client_address);
         match tokio::time::timeout(CONNECT, connecting).await {
             Ok(Ok(tcp)) => Ok((Onward::Host(tcp), place)),
@@ -375,8 +473,10 @@ impl Gateway {
             return intercept::reset(tcp);
         };
         intercept::prepare(&tcp);
-        if peer.current().is_none() {
-            return self.without_tunnel(tcp, &preface, place).await;
+        // Until the kernel knows it.
+        let told = peer.told().contains(&preface.destination.ip());
+        if told || peer.current().is_none() {
+            return self.without_tunnel(tcp, &preface, (place, told)).await;
         }
         match open(peer, &preface).await {
             Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel).await, place),
@@ -394,8 +494,9 @@ impl Gateway {
         drop(place);
     }
 
-    async fn without_tunnel(&self, mut tcp: TcpStream, preface: &Preface, place: Place) {
-        if self.table().config.site.when_down == WhenDown::Reset {
+    /// Connects to the destination by plain routing; `told` says that this is all that is wanted.
+    async fn without_tunnel(&self, mut tcp: TcpStream, preface: &Preface, (place, told): (Place, bool)) {
+        if !told && self.table().config.site.when_down == WhenDown::Reset {
             count(&self.counters.refused);
             return intercept::reset(tcp);
         }

@@ -13,7 +13,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Length of a preface, bytes.
 pub const LEN: usize = 38;
-const VERSION: u8 = 1;
+/// Version of what streams begin with.
+pub const VERSION: u8 = 1;
 
 /// A destination and a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +30,7 @@ pub struct Preface {
 pub enum Refused {
     /// Another version.
     Version,
-    /// Unspecified or multicast addresses, port 0, or addresses of two families.
+    /// Unspecified or multicast addresses, a client of the loopback, port 0, or addresses of two families.
     Address,
 }
 
@@ -66,9 +67,8 @@ impl Preface {
         first.copy_from_slice(&bytes[2..20]);
         second.copy_from_slice(&bytes[20..]);
         let (destination, client) = (get(&first), get(&second));
-        let bad =
-            |a: &SocketAddr| a.ip().is_unspecified() || a.ip().is_multicast() || a.ip().is_loopback() || a.port() == 0;
-        if bad(&destination) || bad(&client) || destination.is_ipv4() != client.is_ipv4() {
+        let bad = |a: &SocketAddr| a.ip().is_unspecified() || a.ip().is_multicast() || a.port() == 0;
+        if bad(&destination) || bad(&client) || client.ip().is_loopback() || destination.is_ipv4() != client.is_ipv4() {
             return Err(Refused::Address);
         }
         Ok(Preface { destination, client })
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(refused(&|b| b[1] = 1), Refused::Version);
         assert_eq!(refused(&|b| b[19] = 0), Refused::Address, "port 80 becomes 0");
         assert_eq!(refused(&|b| b[14..18].fill(0)), Refused::Address, "0.0.0.0");
-        assert_eq!(refused(&|b| b[14] = 127), Refused::Address, "loopback");
+        assert_eq!(refused(&|b| b[32] = 127), Refused::Address, "a client of the loopback");
         assert_eq!(refused(&|b| b[14] = 224), Refused::Address, "multicast");
         assert_eq!(refused(&|b| b[2..14].fill(9)), Refused::Address, "IPv6 from IPv4");
     }

@@ -21,6 +21,7 @@ use super::port::Port;
 use super::service::Service;
 use super::socket::{Socket, Tunnels};
 use super::status;
+use super::told::Marked;
 use super::transport::Transport;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -69,12 +70,14 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     let listeners = if config.site.interfaces.is_empty() { Vec::new() } else { vec![listen(false)?, listen(true)?] };
     let status = status::listen(&config.status)?;
     let metrics = config.metrics.map(Metrics::serve).transpose()?;
+    let marked = Marked::open(kernel::TOLD);
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
     let capacity = port.clone().map(Capacity::follow).transpose()?;
-    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), transport)?;
+    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), (transport, marked))?;
     gateway.apply();
     tokio::spawn(gateway.clone().answer_calls());
+    tokio::spawn(gateway.clone().follow_addresses());
     tokio::spawn(status::serve(gateway.clone(), status));
     for listener in listeners {
         tokio::spawn(accept(gateway.clone(), listener));

@@ -28,7 +28,7 @@ pub use process::{
 };
 pub use socket::{
     grow_buffers, interface_gone, interface_index, is_loopback, is_too_long, make_transparent, offloads, offloads_off,
-    path_mtu, tell_ttl_and_ecn,
+    path_mtu, set_mark, tell_ttl_and_ecn,
 };
 pub use tcp::{TcpInfo, tcp_connect, tcp_info};
 pub use time::{

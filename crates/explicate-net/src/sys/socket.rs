@@ -74,6 +74,11 @@ pub fn make_transparent(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)
 }
 
+/// Gives packets of a socket a mark of the kernel's (`SO_MARK`). Needs CAP_NET_ADMIN, or CAP_NET_RAW from Linux 5.17 on.
+pub fn set_mark(socket: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_MARK, mark as i32)
+}
+
 /// Whether a datagram was refused because it is longer than the kernel's path MTU.
 pub fn is_too_long(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::MSGSIZE)

@@ -5,6 +5,7 @@ mod common;
 mod dissector;
 mod files;
 mod gateway;
+mod gateway_destinations;
 mod gateway_direct;
 mod gateway_faults;
 mod gateway_ports;

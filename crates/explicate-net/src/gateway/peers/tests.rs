@@ -27,9 +27,14 @@ fn identity() -> Identity {
 /// A gateway of the site 10.2.0.0/16 with the peer `far` at this address, which has the same key and the networks 10.1.0.0/16 and
 /// fd00:1::/32, and another one with 10.3.0.0/16; and its tunnels.
 fn gateway(address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
+    gateway_of("networks = [\"10.2.0.0/16\"]", address)
+}
+
+/// The same with another `[site]`.
+fn gateway_of(site: &str, address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
     let (identity, other) = (identity(), identity().public.line());
     let text = format!(
-        "[site]\nnetworks = [\"10.2.0.0/16\"]\n\
+        "[site]\n{site}\n\
          [[peer]]\nname = \"far\"\nkey = \"{}\"\naddress = \"{address}\"\nnetworks = [\"10.1.0.0/16\", \"fd00:1::/32\"]\n\
          [[peer]]\nname = \"other\"\nkey = \"{other}\"\nnetworks = [\"10.3.0.0/16\"]\n",
         identity.public.line()
@@ -46,7 +51,7 @@ fn gateway(address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
     let own = EndpointConfig::default();
     let server = Some(Arc::unwrap_or_clone(server));
     let endpoint = Endpoint::new(own, server, socket, Arc::new(TokioRuntime)).unwrap();
-    (Gateway::new(config, identity, (endpoint, None, None), transport).unwrap(), tunnels)
+    (Gateway::new(config, identity, (endpoint, None, None), (transport, Marked::open(0))).unwrap(), tunnels)
 }
 
 /// What a client of QUIC with the key of this gateway calls with.
@@ -147,5 +152,80 @@ fn a_peer_that_names_clients_or_destinations_outside_its_networks_is_reset() {
         }
         assert_eq!(gateway.counters.refused.load(Ordering::Relaxed), outside.len() as u64);
         assert_eq!(gateway.counters.onward.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// A client of QUIC with the right key, connected; and what keeps it.
+async fn hostile(gateway: &Arc<Gateway>) -> (Endpoint, Connection) {
+    tokio::spawn(gateway.clone().answer_calls());
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let to = gateway.endpoint.local_addr().unwrap();
+    let connection = endpoint.connect_with(client(gateway), to, "gateway").unwrap().await.unwrap();
+    (endpoint, connection)
+}
+
+/// Whatever the networks of the site are.
+#[test]
+fn a_peer_reaches_no_denied_destination() {
+    let listed = "networks = [\"0.0.0.0/5\", \"100.0.0.0/8\", \"127.0.0.0/8\", \"169.254.0.0/16\", \"224.0.0.0/4\", \"::/8\", \"2002::/16\", \
+                  \"fe80::/10\", \"fd00:ec2::/32\"]";
+    for site in ["", listed] {
+        runtime().block_on(async {
+            let (gateway, _) = gateway_of(site, "127.0.0.1:9".parse().unwrap());
+            let (_endpoint, connection) = hostile(&gateway).await;
+            let ipv4 = ["127.0.0.1:80", "169.254.169.254:80", "100.100.100.200:80", "0.0.0.7:80", "224.0.0.1:80"];
+            let ipv6 =
+                ["[::1]:80", "[fe80::1]:80", "[fd00:ec2::254]:80", "[64:ff9b::a9fe:a9fe]:80", "[2002:7f00:1::]:80"];
+            let own = gateway.endpoint.local_addr().unwrap().to_string();
+            for destination in ipv4.iter().chain(&ipv6).copied().chain([&own[..]]) {
+                let client = if destination.starts_with('[') { "[fd00:1::9]:4000" } else { "10.1.0.9:4000" };
+                let ended = ends(&connection, preface(client, destination)).await;
+                assert_eq!(ended, quinn::ReadError::Reset(VarInt::from(Cause::NotAllowed)), "{destination}");
+            }
+            assert_eq!(gateway.counters.onward.load(Ordering::Relaxed), 0);
+        });
+    }
+}
+
+/// A peer with wide networks is not this machine, nor a host of this site.
+#[test]
+fn a_peer_speaks_for_no_host_of_this_site() {
+    let table = Table::new(Config::parse(WIDE).unwrap(), &[]).unwrap();
+    let key = table.peers[0].key;
+    let allow = |client: &str| table.allow(key, &preface(client, "10.2.0.7:80"));
+    assert_eq!(allow("192.0.2.9:4000"), Ok(()));
+    for client in ["10.2.0.9:4000", "169.254.169.254:4000", "100.100.100.200:4000"] {
+        assert_eq!(allow(client), Err(Cause::NotAllowed), "{client}");
+    }
+}
+
+const WIDE: &str = "[site]\nnetworks = [\"10.2.0.0/16\"]\n[[peer]]\nname = \"all\"\nnetworks = [\"0.0.0.0/0\"]\n\
+                    key = \"explicate-gateway-1:abababababababababababababababababababababababababababababababab\"\n";
+
+/// Only addresses of its networks count, and no more than a message holds.
+#[test]
+fn a_peer_tells_addresses_of_its_own_and_few() {
+    runtime().block_on(async {
+        let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
+        let (_endpoint, connection) = hostile(&gateway).await;
+        let peer = gateway.table().peers[0].clone();
+        let tell = async |addresses: &[&str]| {
+            let addresses: Vec<IpAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
+            let (mut send, _receive) = connection.open_bi().await.unwrap();
+            send.write_all(&told::to_bytes(&addresses)).await.unwrap();
+            send.finish().unwrap();
+            send.stopped().await.unwrap();
+        };
+        tell(&["10.1.0.1", "10.2.0.1", "10.3.0.1", "192.0.2.1", "127.0.0.1", "fd00:1::1", "fd00:2::1"]).await;
+        let heard = || peer.told().iter().map(IpAddr::to_string).collect::<Vec<_>>();
+        while heard().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(heard(), ["10.1.0.1", "fd00:1::1"]);
+        tell(&["10.1.0.7"; 5000]).await;
+        while heard().len() == 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(heard(), ["10.1.0.7"; told::MOST]);
     });
 }
