@@ -260,6 +260,21 @@ impl Peer {
     pub fn resolve(&self) -> Option<SocketAddr> {
         resolve(self.address.as_ref()?, UDP_PORT).ok()
     }
+    /// Whether a socket at `listen` can send to its address, as far as that is a number.
+    fn check_listen(&self, listen: SocketAddr) -> std::result::Result<(), String> {
+        let Some((host, _)) = self.address.as_deref().and_then(split) else { return Ok(()) };
+        let ipv6 = host.split('%').next().unwrap_or(host).parse::<IpAddr>().map(|address| address.is_ipv6());
+        let port = listen.port();
+        match ipv6 {
+            Ok(true) if listen.is_ipv4() => Err(format!(
+                "`address` is an IPv6 address, and `listen` = \"{listen}\" has IPv4 only; write listen = \"[::]:{port}\" for both"
+            )),
+            Ok(false) if listen.is_ipv6() && !listen.ip().is_unspecified() => Err(format!(
+                "`address` is an IPv4 address, and `listen` = \"{listen}\" has IPv6 only; write listen = \"[::]:{port}\" for both"
+            )),
+            _ => Ok(()),
+        }
+    }
     /// What is wrong with it at this site, behind these peers.
     fn check(&self, site: &Site, before: &[Peer]) -> std::result::Result<(), String> {
         if self.public_key().is_none() {
@@ -325,7 +340,8 @@ impl Config {
         config.wan.check(&config.site).map_err(|message| format!("wan: {message}"))?;
         config.limits.check().map_err(|message| format!("limits: {message}"))?;
         for (index, peer) in config.peers.iter().enumerate() {
-            let checked = peer.check(&config.site, &config.peers[..index]);
+            let checked =
+                peer.check(&config.site, &config.peers[..index]).and_then(|()| peer.check_listen(config.listen));
             checked.map_err(|message| format!("peer `{}`: {message}", peer.name))?;
         }
         Ok(config)
@@ -514,6 +530,17 @@ mod tests {
         assert!(top("listen = \"49407\"").contains("`49407` is no address with a port"));
         assert!(top("metrics = \"localhost\"").contains("`localhost` is no address with a port"));
         assert!(top("listen = \"0.0.0.0:0\"").contains("`listen` needs a port"));
+        let only = "peer `hub`: `address` is an IPv6 address, and `listen` = \"0.0.0.0:49407\" has IPv4 only; write listen = \"[::]:49407\"";
+        assert!(message("address = \"[2001:db8::2]:49407\"\n").contains(only));
+        assert!(message("address = \"[fe80::2%eth0]:49407\"\n").contains("has IPv4 only"));
+        let with = |listen: &str, address: &str| {
+            Config::parse(&format!("listen = \"{listen}\"\n{}", text(&format!("address = \"{address}\"\n"))))
+        };
+        assert!(with("[2001:db8::1]:49407", "192.0.2.1:49407").unwrap_err().contains("has IPv6 only"));
+        for address in ["192.0.2.1:49407", "[2001:db8::2]:49407", "hub.example:49407"] {
+            assert!(with("[::]:49407", address).is_ok(), "{address}");
+        }
+        assert!(with("0.0.0.0:49407", "hub.example:49407").is_ok());
         assert!(top(&format!("status = \"/run/{}\"", "x".repeat(103))).contains("longer than 107 bytes"));
         assert!(Config::parse(&text("").replace("\"hub\"", "\"a\\nb\"")).unwrap_err().contains("a control character"));
         let site = |site: &str| Config::parse(&text("").replace("[site]\n", &format!("[site]\n{site}\n"))).unwrap_err();
