@@ -70,10 +70,23 @@ pub fn denied(address: IpAddr, allow: &[Network]) -> Option<&'static str> {
     meanings(address).into_iter().filter(|meant| !allows(*meant)).find_map(kind)
 }
 
-/// Whether this machine has an address now, as its routes say: what is sent there would come from there.
+/// Whether the kernel lets a socket have an address.
+fn binds(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// Whether this machine has an address now, as far as the kernel says so without privileges.
 pub fn is_own(address: IpAddr) -> bool {
-    let from: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let Ok(socket) = UdpSocket::bind((from, 0)) else { return false };
+    let ipv4 = address.is_ipv4();
+    let any: IpAddr = if ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    // Reserved (RFC 1112) and for discarding (RFC 6666): whoever may have these may have any (`ip_nonlocal_bind`).
+    let nobody: IpAddr =
+        if ipv4 { Ipv4Addr::new(240, 0, 0, 1).into() } else { of_ipv6([0x100, 0, 0, 0, 0, 0, 0, 1], 128).address };
+    if binds(address) && !binds(nobody) {
+        return true;
+    }
+    // What is sent to an own address comes from there; but from the first address of its network if it is not that one.
+    let Ok(socket) = UdpSocket::bind((any, 0)) else { return false };
     let chosen = socket.connect(SocketAddr::new(address, 9)).and_then(|()| socket.local_addr());
     chosen.is_ok_and(|chosen| chosen.ip() == address)
 }
@@ -173,6 +186,9 @@ mod tests {
 
     #[test]
     fn own_addresses_are_known() {
-        assert!(is_own("127.0.0.1".parse().unwrap()) && !is_own("192.0.2.77".parse().unwrap()));
+        let own = |address: &str| is_own(address.parse().unwrap());
+        assert_eq!(["127.0.0.1", "192.0.2.77", "240.0.0.1"].map(own), [true, false, false]);
+        // As a second address of a network: packets to it come from 127.0.0.1.
+        assert!(own("127.0.0.2"));
     }
 }

@@ -150,9 +150,10 @@ impl Table {
         Err(Cause::NotAllowed)
     }
     /// What this gateway opens no connection to, unless it is allowed.
-    fn permit(&self, key: PublicKey, preface: &Preface) -> std::result::Result<(), Cause> {
+    fn permit(&self, key: PublicKey, preface: &Preface, own: &[IpAddr]) -> std::result::Result<(), Cause> {
         let (to, allow) = (preface.destination.ip(), &self.config.site.allow);
-        let own = || (!self.allows(to) && destinations::is_own(to)).then_some("an address of this gateway");
+        let is_own = || own.contains(&to) || destinations::is_own(to);
+        let own = || (!self.allows(to) && is_own()).then_some("an address of this gateway");
         let Some(kind) = destinations::denied(to, allow).or_else(own) else { return Ok(()) };
         let peer = self.peer(key).map_or("", |peer| &peer.config.name);
         let line = destinations::line(to);
@@ -446,7 +447,7 @@ impl Gateway {
         if let Some(peer) = table.beyond(key, &preface) {
             return Ok((Onward::Peer(open(peer, &preface).await?.0), place));
         }
-        table.permit(key, &preface)?;
+        table.permit(key, &preface, &self.own.borrow())?;
         let connecting = intercept::connect(&preface, table.config.site.client_address);
         match tokio::time::timeout(CONNECT, connecting).await {
             Ok(Ok(tcp)) => Ok((Onward::Host(tcp), place)),

@@ -229,3 +229,20 @@ fn a_peer_tells_addresses_of_its_own_and_few() {
         assert_eq!(heard(), ["10.1.0.7"; told::MOST]);
     });
 }
+
+/// A peer whose program or machine was lost, and its connection with it, calls again.
+#[test]
+fn a_peer_that_calls_anew_ends_its_earlier_connection() {
+    runtime().block_on(async {
+        let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
+        let (_endpoint, before) = hostile(&gateway).await;
+        let (_send, mut stream) = before.open_bi().await.unwrap();
+        let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = gateway.endpoint.local_addr().unwrap();
+        let after = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(5), before.closed()).await.expect("it ends");
+        assert!(ended.to_string().contains("the peer has called anew"), "{ended}");
+        assert!(stream.read(&mut [0]).await.is_err());
+        assert!(after.close_reason().is_none());
+    });
+}
