@@ -129,6 +129,10 @@ fn ten_thousand_half_open_connections_harm_no_transfer() {
     assert_carries(&sites, 1);
     let near = status(&sites, "ga");
     assert_eq!(near["intercepted"], 1, "those that never went on are no connections: {near}");
+    // Where the kernel keeps nothing of a connection until its second segment.
+    sites.net.exec("ga", "sysctl -qw net.ipv4.tcp_syncookies=2");
+    assert_carries(&sites, 2);
+    assert_eq!(status(&sites, "ga")["intercepted"], 2);
 }
 
 /// Nothing can be written: not the log, not the record of the sysctls. The gateway goes on without the one, and does not start to change

@@ -1,12 +1,12 @@
 //! Gateways in real time: a full port beside other packets, a long path with losses. Needs root, and an otherwise idle machine.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use crate::common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
-use crate::common::{last_json, measured};
+use crate::common::{eventually, last_json, measured, run};
 use explicate_net::gateway::status::ask;
 use explicate_net::sys::monotonic;
 
@@ -195,4 +195,29 @@ fn a_transfer_outlasts_an_outage() {
     let seconds = fetching.join().unwrap();
     assert!((21.0..28.0).contains(&seconds), "{seconds} s; 3.4 s without the outage");
     assert_eq!(status(&sites, "gb")["resets"], 0);
+}
+
+/// A machine is lost with its namespace, in silence: hosts of the other site are reset within the minute that the documentation says.
+#[test]
+#[ignore = "needs root: make linux"]
+fn the_loss_of_a_machine_is_noticed_after_a_minute() {
+    let sites = Sites::new();
+    bridge(&sites.net);
+    let [far, near] = sites.gateways("", "");
+    let server = serve(&sites.net, "10.2.0.2:7001", |stream, _| stream);
+    let stream = connect(&sites.net, "10.2.0.2:7001");
+    let _server = server.join().unwrap();
+    eventually("it is carried", || status(&sites, "gb")["connections"] == 1);
+    sites.net.exec("l", "ip link set right down");
+    far.stop("KILL");
+    run(&format!("ip netns delete {}", sites.net.name("gb")));
+    let began = monotonic();
+    stream.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
+    assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset));
+    let seconds = (monotonic() - began) as f64 / 1e9;
+    println!("reset {seconds:.1} s after the loss");
+    // A minute from the first datagram on that is not answered; an idle tunnel sends one every 5 s.
+    assert!((59.0..67.0).contains(&seconds), "{seconds} s");
+    assert_eq!(status(&sites, "ga")["connections"], 0);
+    drop(near);
 }
