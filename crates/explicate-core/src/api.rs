@@ -94,6 +94,9 @@ pub struct Ack<'a> {
     pub highest_sent: u32,
     /// The cumulative acknowledgement did not advance although data were outstanding.
     pub duplicate: bool,
+    /// The recovery learns of every segment that arrives ([`crate::recovery::RecoveryKind::SELECTIVE`]): a duplicate
+    /// without newly acknowledged segments reports the arrival of none.
+    pub selective: bool,
     /// The congestion header of the acknowledgement.
     pub header: &'a Congestion,
     /// The transport header of the acknowledgement. It echoes the number of the packet that caused it.

@@ -18,6 +18,7 @@ pub mod custom;
 pub mod datagram;
 pub mod endpoint;
 pub mod estimate;
+pub(crate) mod gaps;
 pub mod guard;
 pub mod medium;
 pub mod params;

@@ -39,6 +39,8 @@ struct World {
     acks_sent: u64,
     rng: Rng,
     loss: (f64, f64),
+    /// Every packet and every acknowledgement arrives twice.
+    twice: bool,
     /// Payload of all data packets that arrived.
     arrived: u64,
     hash: Hash,
@@ -86,6 +88,7 @@ impl World {
             acks_sent: 0,
             rng: rng("loss"),
             loss,
+            twice: false,
             arrived: 0,
             hash: Hash::new(),
             now: Time::ZERO,
@@ -105,11 +108,27 @@ impl World {
         }
     }
 
-    fn answer(&mut self) {
+    /// Returns whether an acknowledgement is under way.
+    fn answer(&mut self) -> bool {
         let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
+        let mut under_way = false;
         while self.receiver.poll_transmit(self.now, &mut ack, &mut sack) {
             self.acks_sent += 1;
             if self.rng.uniform() >= self.loss.1 {
+                under_way = true;
+                let copies = 1 + self.twice as usize;
+                self.acks.extend(core::iter::repeat_n((self.now + DELAY, ack, sack), copies));
+            }
+        }
+        under_way
+    }
+
+    /// The copy of a packet arrives; what answers it shares the fate of the first answer.
+    fn answer_again(&mut self, handle: u32, under_way: bool) {
+        let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
+        self.receiver.handle_packet(self.now, &self.packets.0[handle as usize]);
+        while self.receiver.poll_transmit(self.now, &mut ack, &mut sack) {
+            if under_way {
                 self.acks.push_back((self.now + DELAY, ack, sack));
             }
         }
@@ -131,7 +150,10 @@ impl World {
             let packet = &self.packets.0[handle as usize];
             self.arrived += packet.transport.payload() as u64;
             self.receiver.handle_packet(next, packet);
-            self.answer();
+            let under_way = self.answer();
+            if self.twice {
+                self.answer_again(handle, under_way);
+            }
         } else if held == next {
             self.receiver.handle_timeout(next);
             assert!(self.receiver.poll_timeout() > next, "after {next} the receiver's timer stands still");
@@ -162,8 +184,11 @@ fn transfer(
     seed: u64,
     loss: (f64, f64),
 ) -> World {
-    let what = format!("{}/{} with loss {loss:?}, seed {seed}, {values:?}", p.name(), r.name());
-    let mut w = World::new(p, r, values, seed, loss);
+    finish(World::new(p, r, values, seed, loss), p, r, seed)
+}
+
+fn finish(mut w: World, p: &'static AnyProtocol, r: &'static AnyRecoveryKind, seed: u64) -> World {
+    let what = format!("{}/{} with loss {:?}, seed {seed}, twice: {}", p.name(), r.name(), w.loss, w.twice);
     w.flow.write(BYTES, true);
     w.send();
     while w.flow.poll_event() != Some(Event::Drained) {
@@ -198,6 +223,29 @@ pub fn every_recovery_delivers_everything(p: &'static AnyProtocol) {
                 );
                 assert_eq!(w.hash, transfer(p, *r, &Values::default(), seed, loss).hash, "{}/{}", p.name(), r.name());
             }
+        }
+    }
+}
+
+/// Packets and acknowledgements that arrive twice change nothing: nothing counts twice, and no copy is taken for a loss.
+pub fn what_arrives_twice_counts_once(p: &'static AnyProtocol) {
+    for r in RECOVERIES {
+        for (seed, loss) in [(0.0, 0.0), (0.02, 0.0), (0.05, 0.05)].into_iter().enumerate() {
+            let [once, twice] = [false, true].map(|twice| {
+                let mut w = World::new(p, *r, &Values::default(), seed as u64, loss);
+                w.twice = twice;
+                finish(w, p, *r, seed as u64)
+            });
+            let what = format!("{}/{} with loss {loss:?}", p.name(), r.name());
+            let told = |w: &mut World| {
+                let (stats, receiver) = (w.flow.stats(), w.receiver.stats());
+                let mut told = vec![receiver.payload as f64, stats.sent as f64, stats.rtt_count as f64];
+                w.flow.probe(&mut |_, value| told.push(value));
+                told
+            };
+            let [mut once, mut twice] = [once, twice];
+            assert_eq!(told(&mut once), told(&mut twice), "{what}");
+            assert!(twice.receiver.stats().received > once.receiver.stats().received, "{what}: nothing came twice");
         }
     }
 }

@@ -14,6 +14,7 @@ impl<'a> Ack<'a> {
             cumulative: newly_acked,
             highest_sent: newly_acked + 1,
             duplicate: false,
+            selective: false,
             header,
             transport: &Transport::EMPTY,
             rtt,

@@ -14,6 +14,7 @@ use core::ops::AddAssign;
 
 use crate::api::AnyReceiver;
 use crate::endpoint::{FlowInit, Params, header_bytes, is_guarded};
+use crate::gaps::Seen;
 use crate::guard::Echoing;
 use crate::protocols::rate_header;
 use crate::reassembly::Reassembly;
@@ -92,6 +93,8 @@ enum Returns {
 struct Rare {
     /// Kept if acknowledgements carry feedback.
     receiver: Option<Box<AnyReceiver>>,
+    /// Packets that the receiver was given.
+    given: Seen,
     delay: Option<Delay>,
     /// An acknowledgement that [`ReceiverEndpoint::poll_transmit`] has not returned yet.
     answer: Option<Answer>,
@@ -229,7 +232,10 @@ impl ReceiverEndpoint {
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         let delta = rate_header::feedback(packet);
         if let Some(rare) = &mut self.rare {
-            if let Some(receiver) = &mut rare.receiver {
+            // A copy brings the feedback of its original again.
+            if let Some(receiver) = &mut rare.receiver
+                && rare.given.take(packet_number)
+            {
                 receiver.on_data(now, packet);
             }
             if rare.delay.is_some() {
@@ -407,7 +413,7 @@ mod tests {
     fn an_acknowledgement_carries_the_feedback_of_all_that_it_covers() {
         let mut s = receiver("xcp", &[("ack_every", 3.0)]);
         let mut with = |segment: u32, feedback: i32| {
-            let mut packet = data(segment, 10);
+            let mut packet = data(segment, 10 + segment as u64);
             packet.congestion = Congestion::new(Format::STANDARD);
             packet.congestion.set_delta_throughput(feedback);
             answer(&mut s, 60, &packet).map(|ack| ack.congestion.reverse_feedback())
@@ -417,7 +423,7 @@ mod tests {
 
         let mut s = receiver("vcp", &[("ack_every", 3.0)]);
         let mut coded = |segment: u32, code: Ecn| {
-            let mut packet = data(segment, 10);
+            let mut packet = data(segment, 10 + segment as u64);
             packet.set_ecn(code);
             answer(&mut s, 60, &packet).map(|ack| ack.transport.code())
         };
@@ -427,7 +433,7 @@ mod tests {
 
         let mut s = receiver("xtcp", &[("ack_every", 3.0)]);
         let mut flagged = |segment: u32, flags: u8| {
-            let mut packet = data(segment, 10);
+            let mut packet = data(segment, 10 + segment as u64);
             packet.transport.set_flags(flags);
             answer(&mut s, 60, &packet).map(|ack| ack.transport.has(flag::CONGESTED))
         };

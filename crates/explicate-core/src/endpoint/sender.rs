@@ -4,6 +4,9 @@
 //! Both have four methods: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. After each input a
 //! driver calls `poll_transmit` until it returns nothing, and then `poll_timeout`.
 //!
+//! Networks copy packets. An acknowledgement that echoes the number of a packet that was answered before is that of a
+//! copy, or a copy itself, and is ignored: nothing counts twice, and no copy is taken for the sign of a loss.
+//!
 //! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK. The answer grants what the
 //! other end supports. The receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the
 //! flow continues with the fallback controller and without congestion headers.
@@ -15,6 +18,7 @@ use self::stats::{Counts, Rare};
 use crate::agent::Address;
 use crate::api::object::Interest;
 use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
+use crate::gaps::Seen;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::common::handle::{RecoveryHandle, Windows};
@@ -118,6 +122,10 @@ pub struct SenderEndpoint {
     repairing: bool,
     /// The last packet was a retransmission.
     resent: bool,
+    /// The recovery learns of every arrival.
+    selective: bool,
+    /// Packets whose acknowledgement has arrived.
+    answered: Seen,
     /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
     wait_until: Time,
     options: u8,
@@ -173,6 +181,8 @@ impl SenderEndpoint {
             cwr: false,
             repairing: false,
             resent: false,
+            selective: init.recovery.selective(),
+            answered: Seen::default(),
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
@@ -271,7 +281,9 @@ impl SenderEndpoint {
         if header.has(flag::SYN) {
             return self.handle_syn_ack(now, header);
         }
-        if self.state != State::Established {
+        // The network copies packets and acknowledgements. Only the first answer to a packet counts: its duplicate says
+        // nothing of a loss, its feedback has been taken.
+        if self.state != State::Established || !self.answered.take(header.packet_number()) {
             return;
         }
         let exact = stamp_age(now, header.timestamp());
@@ -311,6 +323,7 @@ impl SenderEndpoint {
             cumulative: state.acked,
             highest_sent: state.highest,
             duplicate: out.duplicate,
+            selective: self.selective,
             header: &packet.congestion,
             transport: header,
             rtt,

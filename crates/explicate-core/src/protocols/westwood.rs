@@ -20,6 +20,7 @@
 //! 1. The filter starts with its first sample, and an interval in which the window was never full gives no sample: an
 //!    idle application does not measure the path.
 //! 2. A mark is treated like a loss.
+//! 3. Duplicates of needless retransmissions are given back (`Arrivals`); in Linux they stay counted.
 
 use alloc::boxed::Box;
 

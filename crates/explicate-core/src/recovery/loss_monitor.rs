@@ -85,6 +85,7 @@ impl RecoveryKind for LossMonitor {
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5",
         params: Params::PARAMS,
     };
+    const SELECTIVE: bool = true;
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(LossMonitorRecovery::new(values))

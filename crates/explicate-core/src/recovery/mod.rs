@@ -66,6 +66,9 @@ pub trait RecoveryKind: Sync {
     const RELIABLE: bool = true;
     /// Whether SACK ranges are requested from the receiver.
     const WANTS_SACK: bool = false;
+    /// Whether acknowledgements tell it of every segment that arrives, also beyond a gap, each once
+    /// ([`Outcome::newly_acked`]): by SACK, echoed packet numbers or numbers of arrivals.
+    const SELECTIVE: bool = Self::WANTS_SACK;
     /// A recovery for one flow; `values` may also contain the common parameters.
     fn build(&self, values: &Values) -> Box<AnyRecovery>;
 }
@@ -110,6 +113,7 @@ mod object {
         described!();
         fn reliable(&self) -> bool;
         fn wants_sack(&self) -> bool;
+        fn selective(&self) -> bool;
         fn build(&self, values: &Values) -> Box<AnyRecovery>;
     }
     impl<K: RecoveryKind> RecoveryKindObject for K {
@@ -121,6 +125,9 @@ mod object {
         }
         fn wants_sack(&self) -> bool {
             K::WANTS_SACK
+        }
+        fn selective(&self) -> bool {
+            K::SELECTIVE
         }
         fn build(&self, values: &Values) -> Box<AnyRecovery> {
             RecoveryKind::build(self, values)

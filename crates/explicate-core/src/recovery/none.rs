@@ -32,6 +32,7 @@ impl RecoveryKind for Unreliable {
     const INFO: Info =
         Info { name: "none", summary: "No retransmissions", source: "RFC 768 (UDP); paper D section 8.1", params: &[] };
     const RELIABLE: bool = false;
+    const SELECTIVE: bool = true;
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(NoRecovery {

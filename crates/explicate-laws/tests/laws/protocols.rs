@@ -39,6 +39,11 @@ fn delayed_acknowledgements_deliver_everything() {
 }
 
 #[test]
+fn what_arrives_twice_counts_once() {
+    PROTOCOLS.iter().for_each(|p| flows::what_arrives_twice_counts_once(*p));
+}
+
+#[test]
 fn a_refusal_falls_back() {
     PROTOCOLS.iter().for_each(|p| flows::a_refusal_falls_back(*p));
 }

@@ -8,6 +8,7 @@ mod channels;
 mod classes;
 #[path = "../common/mod.rs"]
 mod common;
+mod counted_once;
 mod dcf_access;
 mod dcf_conservation;
 mod dcf_saturation;

@@ -16,6 +16,7 @@ impl SenderEndpoint {
         if self.state != State::Opened {
             return;
         }
+        self.answered.take(header.packet_number());
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();

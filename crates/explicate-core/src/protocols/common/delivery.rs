@@ -1,7 +1,9 @@
 //! Arrivals and delivery rate, for controllers that measure bandwidth; other controllers have no cost.
 //!
-//! `Arrivals` counts segments that have reached the receiver. Duplicates count as one each until the cumulative
-//! number covers them (Westwood's AckedCount). `DeliveryRate` samples the rate at which the network delivers at every
+//! `Arrivals` counts segments that have reached the receiver, each once. Where the recovery learns of every arrival, these are
+//! the newly acknowledged ones, and a duplicate that reports none was caused by an unnecessary retransmission. Otherwise a
+//! duplicate counts as one segment, which no longer counts when the cumulative number covers it (Westwood's AckedCount).
+//! `DeliveryRate` samples the rate at which the network delivers at every
 //! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet records how much had been delivered
 //! when it left, and its acknowledgement shows how much has been delivered since. The divisor is the longer of the
 //! sending and the acknowledging time, so that compressed acknowledgements do not exaggerate the rate.
@@ -34,19 +36,23 @@ impl Arrivals {
     /// Segments that have arrived since the last acknowledgement, as this one shows.
     #[inline]
     pub(crate) fn count(&mut self, ack: &Ack<'_>) -> u32 {
+        if ack.selective {
+            return ack.newly_acked;
+        }
+        // No more can have arrived beyond the first gap than was sent.
+        let most_ahead = ack.highest_sent.saturating_sub(ack.cumulative).saturating_sub(1);
         if ack.newly_acked == 0 {
-            self.ahead = self.ahead.saturating_add(ack.duplicate as u32);
-            return ack.duplicate as u32;
+            let arrived = (ack.duplicate && self.ahead < most_ahead) as u32;
+            self.ahead += arrived;
+            return arrived;
         }
         if self.ahead == 0 {
             return ack.newly_acked;
         }
-        // At least one, the segment that advanced the number; duplicates may have counted the rest.
-        let known = self.ahead.min(ack.newly_acked - 1);
-        self.ahead -= known;
-        if !ack.recovering {
-            self.ahead = 0; // duplicates of earlier arrivals are not corrected
-        }
+        // What fills a gap has not been counted. Outside of a repair a surplus is one of needless duplicates, and is given back.
+        let most = ack.newly_acked - ack.recovering as u32;
+        let known = self.ahead.min(most);
+        self.ahead = (self.ahead - known).min(most_ahead);
         ack.newly_acked - known
     }
 }
@@ -174,13 +180,35 @@ mod tests {
     #[test]
     fn duplicates_are_counted_once() {
         let mut arrivals = Arrivals::default();
-        let counted = [1, 0, 0, 0, 4, 1].map(|n| arrivals.count(&Ack { recovering: n != 1, ..ack(0, 0, n) }));
+        let counted = [1, 0, 0, 0, 4, 1]
+            .map(|n| arrivals.count(&Ack { recovering: n != 1, highest_sent: 20, cumulative: 5, ..ack(0, 0, n) }));
         assert_eq!(counted, [1, 1, 1, 1, 1, 1]);
-        // With SACK every duplicate states what it covers.
-        let counted = [1, 1, 1, 1, 1, 1].map(|n| arrivals.count(&ack(0, 0, n)));
-        assert_eq!(counted, [1; 6]);
         // A jump that no duplicates announced: acknowledgements were lost.
         assert_eq!(arrivals.count(&ack(0, 0, 5)), 5);
+    }
+
+    /// Ten segments arrive, and three of them a second time: three duplicates more, which the next acknowledgements give back.
+    #[test]
+    fn needless_duplicates_are_given_back() {
+        let mut arrivals = Arrivals::default();
+        let counted: u32 = [1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
+            .iter()
+            .map(|n| arrivals.count(&Ack { highest_sent: 20, cumulative: 5, ..ack(0, 0, *n) }))
+            .sum();
+        assert_eq!(counted, 10);
+        // More cannot have arrived than the two segments beyond the gap.
+        let counted = [0; 5].map(|n| arrivals.count(&Ack { highest_sent: 8, cumulative: 5, ..ack(0, 0, n) }));
+        assert_eq!(counted, [1, 1, 0, 0, 0]);
+    }
+
+    /// With SACK each duplicate states what it covers; one that covers nothing is of a needless retransmission.
+    #[test]
+    fn reports_leave_nothing_to_guess() {
+        let mut arrivals = Arrivals::default();
+        let counted = [1, 1, 0, 1, 0, 4, 1].map(|n| {
+            arrivals.count(&Ack { selective: true, duplicate: n < 2, highest_sent: 20, cumulative: 5, ..ack(0, 0, n) })
+        });
+        assert_eq!(counted, [1, 1, 0, 1, 0, 4, 1]);
     }
 
     /// A packet every 10 ms. `acked_at` is the time of each acknowledgement; returns the samples from the tenth
