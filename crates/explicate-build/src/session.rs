@@ -95,6 +95,9 @@ impl Sessions {
     }
 
     fn replace(&mut self, flow: &mut SenderEndpoint, receiver: &mut ReceiverEndpoint) {
+        if flow.is_one_way() {
+            return; // no connection: the flow goes on
+        }
         self.earlier.0 += flow.stats();
         self.earlier.1 += receiver.stats();
         (*flow, *receiver) = (self.fresh)(self.begun);

@@ -5,7 +5,7 @@
 //! receives the time as an argument. A scenario combines them with a recovery ([`crate::recovery`]), a queue
 //! discipline ([`crate::qdisc`]) and a channel ([`crate::channel`]).
 //!
-//! `WRITES`, `HAS_TIMER`, `ECHOES` and `ORDER_INDEPENDENT` are promises that save work. Their defaults are always safe, and
+//! `NEEDS_FEEDBACK`, `WRITES`, `HAS_TIMER`, `ECHOES` and `ORDER_INDEPENDENT` are promises that save work. Their defaults are always safe, and
 //! the laws in `explicate-laws` fail for a protocol that breaks one.
 
 use alloc::boxed::Box;
@@ -38,6 +38,10 @@ pub trait Protocol: Sync {
     const AGENT: Option<&'static dyn AgentKind> = None;
     /// It works across routers without its controller. Other protocols cause a warning on such paths.
     const BEARS_PLAIN_ROUTERS: bool = false;
+    /// Its senders use what is returned to them: acknowledgements, losses, round-trip times. If not, nothing is returned to a
+    /// simulated flow over a recovery that retransmits nothing, and nothing opens it: [`Sender::on_start`],
+    /// [`Sender::on_ack`] and [`Sender::on_loss`] are not called.
+    const NEEDS_FEEDBACK: bool = true;
     /// The protocol whose controllers process this one's packets, if not its own.
     const CONTROLLER: Option<&'static AnyProtocol> = None;
     /// Describes the protocol's fields of a packet, for packet logs; writes nothing for packets without such fields.

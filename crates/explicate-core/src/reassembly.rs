@@ -54,6 +54,15 @@ impl Reassembly {
         self.missing != WAITED_FOR
     }
 
+    /// Segments that are missing below the highest, if gaps are skipped.
+    pub fn missing(&self) -> u32 {
+        if self.passes_over() { self.missing } else { 0 }
+    }
+    /// Whether the last segment of the flow has arrived.
+    pub fn has_last(&self) -> bool {
+        self.last != u32::MAX
+    }
+
     /// Whether nothing has arrived out of order.
     #[inline]
     pub fn is_in_order(&self) -> bool {

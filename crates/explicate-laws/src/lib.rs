@@ -30,6 +30,7 @@ pub fn check(name: &str) {
     senders::senders_keep_a_window(p);
     senders::feedback_on_duplicates_moves_the_window(p);
     promises::senders_keep_their_promises(p);
+    promises::senders_that_say_so_need_no_feedback(p);
     promises::receivers_that_say_so_echo(p);
     routers::routers_never_raise_a_request(p);
     promises::routers_that_say_so_are_order_independent(p);
@@ -37,6 +38,7 @@ pub fn check(name: &str) {
     agents::agents_survive_any_message(p);
     flows::every_recovery_delivers_everything(p);
     flows::delayed_acknowledgements_deliver_everything(p);
+    flows::what_arrives_twice_counts_once(p);
     flows::a_refusal_falls_back(p);
     flows::flows_survive_any_packet(p);
 }

@@ -137,6 +137,48 @@ pub fn senders_keep_their_promises(p: &'static AnyProtocol) {
     judged.unwrap_or_else(|why| panic!("{}: {why}", p.name()));
 }
 
+/// `Protocol::NEEDS_FEEDBACK`: a sender that hears of everything, and one that hears of nothing.
+fn sender_needs_no_feedback(told: &mut AnySender, deaf: &mut AnySender, dice: &mut Dice) -> Judged {
+    let promise = "NEEDS_FEEDBACK";
+    let mut now = Time::ZERO;
+    told.on_start(now, dice.span(0.5));
+    for _ in 0..EVENTS {
+        now += dice.span(0.01);
+        let header = dice.congestion();
+        match dice.below(10) {
+            0 => told.on_loss(&testing::loss(now, LossKind::Duplicates, dice.number(100))),
+            1 => told.on_loss(&testing::loss(now, LossKind::Timeout, dice.number(100))),
+            2 => told.on_loss(&testing::loss(now, LossKind::Mark, dice.number(100))),
+            _ => told.on_ack(&testing::ack(now, &header)),
+        }
+        let packet = Packet { congestion: Congestion::new(Format::STANDARD), ip_len: 1000, ..Packet::EMPTY };
+        let mut packets = [packet; 2];
+        told.on_send(&mut packets[0], &testing::sent(now, dice.number(100)));
+        deaf.on_send(&mut packets[1], &testing::sent(now, 0));
+        same_packet(promise, now, &packets[0], &packets[1])?;
+        same_variables(promise, now, &seen(told), &seen(deaf))?;
+    }
+    Ok(())
+}
+
+/// A protocol that says so needs no feedback; whether it says so.
+pub fn senders_that_say_so_need_no_feedback(p: &'static AnyProtocol) -> bool {
+    if p.needs_feedback() {
+        return false;
+    }
+    assert!(!p.explicit() && p.receiver().is_none(), "{}: routers and receivers have feedback for it", p.name());
+    let build = |dice: &mut Dice| {
+        let values = dice.values(&[p.params()]);
+        p.sender(&SenderInit { values: &values, packet: 1000.0, initial_window: 4.0, interface: Rate::mbps(100) })
+    };
+    for seed in 0..SEEDS {
+        let [mut told, mut deaf] = [0, 1].map(|_| build(&mut Dice::new(seed, p.name())));
+        sender_needs_no_feedback(&mut *told, &mut *deaf, &mut Dice::new(seed, p.name()))
+            .unwrap_or_else(|why| panic!("{}: {why}", p.name()));
+    }
+    true
+}
+
 // ----------------------------------------------------------------------------------------------- receivers
 
 /// `Receiver::ECHOES`, where every packet is acknowledged.
@@ -289,6 +331,12 @@ mod tests {
         assert!(judge::<b'h'>().is_err(), "it writes into the transport header");
         assert!(judge::<b'c'>().is_err(), "it counts packets");
         assert!(judge::<TIMER>().is_err(), "it has a timer");
+    }
+
+    #[test]
+    fn a_sender_that_listens_is_found() {
+        let [mut told, mut deaf] = [Liar::<b'e'> { acks: 0 }, Liar { acks: 0 }];
+        assert!(sender_needs_no_feedback(&mut told, &mut deaf, &mut Dice::new(1, "liar")).is_err());
     }
 
     /// Returns the most that packets have brought.

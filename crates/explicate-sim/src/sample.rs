@@ -176,6 +176,9 @@ impl Sampler {
             let (flow, receiver) = ends.stats();
             if self.flow {
                 ends.flow.probe(&mut put);
+                if ends.flow.is_one_way() {
+                    put("lost", ends.receiver.missing() as f64);
+                }
             } else if self.cwnd {
                 put("cwnd", ends.flow.cwnd());
             }

@@ -62,6 +62,10 @@ pub trait ProtocolObject: Sync {
     }
     fn congestion_header_len(&self) -> u16;
     fn bears_plain_routers(&self) -> bool;
+    /// Whether its senders use what is returned to them.
+    fn needs_feedback(&self) -> bool {
+        true
+    }
     fn controller(&self) -> Option<&'static AnyProtocol>;
     /// Whether it has a controller of its own.
     fn has_router(&self) -> bool;
@@ -93,6 +97,9 @@ impl<P: Protocol> ProtocolObject for P {
     }
     fn bears_plain_routers(&self) -> bool {
         P::BEARS_PLAIN_ROUTERS
+    }
+    fn needs_feedback(&self) -> bool {
+        P::NEEDS_FEEDBACK
     }
     fn controller(&self) -> Option<&'static AnyProtocol> {
         P::CONTROLLER

@@ -95,6 +95,8 @@ struct Rare {
     receiver: Option<Box<AnyReceiver>>,
     /// Packets that the receiver was given.
     given: Seen,
+    /// Nothing is acknowledged.
+    one_way: bool,
     delay: Option<Delay>,
     /// An acknowledgement that [`ReceiverEndpoint::poll_transmit`] has not returned yet.
     answer: Option<Answer>,
@@ -152,6 +154,22 @@ impl ReceiverEndpoint {
             received: 0,
             bytes: 0,
         }
+    }
+
+    /// Acknowledges nothing, and skips gaps.
+    pub(super) fn one_way(mut self) -> ReceiverEndpoint {
+        self.rare.get_or_insert_default().one_way = true;
+        self.returns = Returns::Own; // no acknowledgement can be predicted
+        self.data.pass_over_holes();
+        self
+    }
+    /// Whether the last segment has arrived.
+    pub fn has_last(&self) -> bool {
+        self.data.has_last()
+    }
+    /// Segments below the highest that have not arrived, where gaps are skipped.
+    pub fn missing(&self) -> u32 {
+        self.data.missing()
     }
 
     /// Counters.
@@ -232,6 +250,9 @@ impl ReceiverEndpoint {
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         let delta = rate_header::feedback(packet);
         if let Some(rare) = &mut self.rare {
+            if rare.one_way {
+                return None;
+            }
             // A copy brings the feedback of its original again.
             if let Some(receiver) = &mut rare.receiver
                 && rare.given.take(packet_number)

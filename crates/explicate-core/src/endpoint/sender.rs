@@ -22,7 +22,7 @@ use crate::gaps::Seen;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::common::handle::{RecoveryHandle, Windows};
-use crate::recovery::{AnyRecoveryKind, Common, Next};
+use crate::recovery::{AnyRecovery, AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -70,7 +70,7 @@ pub struct FlowInit<'a> {
 /// An event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// All written data are acknowledged.
+    /// All written data are acknowledged, or have left if nothing is returned.
     Drained,
 }
 
@@ -124,6 +124,8 @@ pub struct SenderEndpoint {
     resent: bool,
     /// The recovery learns of every arrival.
     selective: bool,
+    /// Nothing is returned.
+    one_way: bool,
     /// Packets whose acknowledgement has arrived.
     answered: Seen,
     /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
@@ -182,6 +184,7 @@ impl SenderEndpoint {
             repairing: false,
             resent: false,
             selective: init.recovery.selective(),
+            one_way: false,
             answered: Seen::default(),
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
@@ -195,6 +198,17 @@ impl SenderEndpoint {
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),
         }
+    }
+
+    /// With this recovery: nothing is returned, and nothing opens the flow.
+    pub(super) fn one_way(mut self, recovery: Box<AnyRecovery>) -> SenderEndpoint {
+        self.recovery = RecoveryHandle::new(recovery);
+        self.one_way = true;
+        self
+    }
+    /// Whether nothing is returned to it.
+    pub fn is_one_way(&self) -> bool {
+        self.one_way
     }
 
     /// Sets the node from which the flow leaves. Call before the first event.
@@ -227,7 +241,10 @@ impl SenderEndpoint {
         if last && bytes != u64::MAX && !bytes.is_multiple_of(payload) {
             self.last_payload = (bytes % payload) as u16;
         }
-        if self.state == State::Idle {
+        if self.state == State::Idle && self.one_way {
+            self.state = State::Established;
+            self.allow();
+        } else if self.state == State::Idle {
             self.state = State::Opening;
         }
     }
@@ -235,7 +252,7 @@ impl SenderEndpoint {
     pub fn withdraw(&mut self) {
         self.supply = self.recovery.at().highest;
     }
-    /// [`Event::Drained`] while all written data are acknowledged.
+    /// [`Event::Drained`] while all written data are acknowledged, or have left if nothing is returned.
     pub fn poll_event(&self) -> Option<Event> {
         let drained = self.state == State::Established && self.recovery.at().acked == self.supply;
         drained.then_some(Event::Drained)

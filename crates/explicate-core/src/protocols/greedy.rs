@@ -3,10 +3,14 @@
 //! Source: none; it is the unresponsive traffic to which studies of congestion control compare their protocols (Floyd
 //! and Fall, "Promoting the Use of End-to-End Congestion Control in the Internet", IEEE/ACM ToN 7(4), 1999).
 //!
-//! No window, no reaction to losses, marks or acknowledgements. Run it over the recovery `none`, as the preset of
-//! this name does; over another recovery it retransmits lost packets, at the same rate.
+//! No window, no reaction to losses, marks or acknowledgements. Over the recovery `none`, as in the preset of this name, it
+//! is UDP at a constant rate: it opens no connection, and nothing returns, so it needs no way back. What is measured
+//! is measured at the receiver: goodput, throughput, `lost`; there is no round-trip time. A transfer with a `size` is
+//! complete when its last segment has arrived. Over another recovery it retransmits lost packets, at the same rate.
 //!
-//! Deviations: none.
+//! Deviations:
+//! 1. Between real hosts (`explicated`) a handshake admits the flow, and its packets are acknowledged, so that a sender
+//!    stops when nobody receives.
 
 use alloc::boxed::Box;
 
@@ -33,6 +37,7 @@ impl Protocol for Greedy {
         source: "Floyd and Fall, IEEE/ACM ToN 7(4), 1999",
         params: Params::PARAMS,
     };
+    const NEEDS_FEEDBACK: bool = false;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(GreedySender { rate: Rate::from_bytes_per_sec(Params::of(init.values).rate / 8.0) })

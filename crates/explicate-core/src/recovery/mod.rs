@@ -69,6 +69,10 @@ pub trait RecoveryKind: Sync {
     /// Whether acknowledgements tell it of every segment that arrives, also beyond a gap, each once
     /// ([`Outcome::newly_acked`]): by SACK, echoed packet numbers or numbers of arrivals.
     const SELECTIVE: bool = Self::WANTS_SACK;
+    /// A recovery for a flow to which nothing is returned; `None` if it cannot do without.
+    fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
+        None
+    }
     /// A recovery for one flow; `values` may also contain the common parameters.
     fn build(&self, values: &Values) -> Box<AnyRecovery>;
 }
@@ -114,6 +118,7 @@ mod object {
         fn reliable(&self) -> bool;
         fn wants_sack(&self) -> bool;
         fn selective(&self) -> bool;
+        fn build_one_way(&self) -> Option<Box<AnyRecovery>>;
         fn build(&self, values: &Values) -> Box<AnyRecovery>;
     }
     impl<K: RecoveryKind> RecoveryKindObject for K {
@@ -128,6 +133,9 @@ mod object {
         }
         fn selective(&self) -> bool {
             K::SELECTIVE
+        }
+        fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
+            RecoveryKind::build_one_way(self)
         }
         fn build(&self, values: &Values) -> Box<AnyRecovery> {
             RecoveryKind::build(self, values)

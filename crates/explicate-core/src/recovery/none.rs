@@ -15,6 +15,9 @@
 //! The timer of RFC 6298 remains as the last resort: if it expires, the segments in flight are given up, and a full
 //! window becomes free again. It backs off until an acknowledgement arrives.
 //!
+//! Where the congestion controller needs no report either (`greedy`), nothing is returned to a simulated flow: no
+//! connection is set up, no acknowledgement and no timer exists, and losses are counted at the receiver.
+//!
 //! Deviations: none; there is no standard to deviate from.
 
 use alloc::boxed::Box;
@@ -34,6 +37,9 @@ impl RecoveryKind for Unreliable {
     const RELIABLE: bool = false;
     const SELECTIVE: bool = true;
 
+    fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
+        Some(Box::new(OneWay(0)))
+    }
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(NoRecovery {
             seq: Sequence::default(),
@@ -123,6 +129,32 @@ impl Recovery for NoRecovery {
         put("in_flight", self.seq.flight() as f64);
         put("lost", self.lost as f64);
     }
+}
+
+/// Nothing is returned: a segment has passed when it has left. Holds the next one.
+struct OneWay(u32);
+
+impl Recovery for OneWay {
+    fn on_sent(&mut self, _now: Time, _segment: u32, _packet_number: u32) {
+        self.0 += 1;
+    }
+    fn on_ack(&mut self, _now: Time, _cumulative: u32, _number: u32, _sack: &[(u32, u32)], _rtt: Time) -> Outcome {
+        Outcome::default()
+    }
+    fn next(&self, _cwnd: f64, _rwnd: u32) -> Next {
+        Next::New
+    }
+    fn state(&self) -> RecoveryState {
+        RecoveryState { acked: self.0, next: self.0, highest: self.0, timer: Time::NEVER, ..RecoveryState::default() }
+    }
+    fn on_timer(&mut self, _now: Time) -> Option<u32> {
+        None
+    }
+    fn on_rtt(&mut self, _rtt: Time) {}
+    fn backoffs(&self) -> u32 {
+        0
+    }
+    fn probe(&self, _put: Probe<'_>) {}
 }
 
 #[cfg(test)]

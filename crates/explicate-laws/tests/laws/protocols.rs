@@ -54,6 +54,12 @@ fn flows_survive_any_packet() {
 }
 
 #[test]
+fn senders_that_say_so_need_no_feedback() {
+    let tried = PROTOCOLS.iter().filter(|p| promises::senders_that_say_so_need_no_feedback(**p)).count();
+    assert!(tried >= 1, "{tried} protocols");
+}
+
+#[test]
 fn receivers_that_say_so_echo() {
     let tried = PROTOCOLS.iter().filter(|p| promises::receivers_that_say_so_echo(**p)).count();
     assert!(tried >= 1, "{tried} protocols");

@@ -27,8 +27,15 @@ impl Engine {
         }
         let packet = self.arena.get_mut(slot);
         if !ends.receiver.turn(self.now, packet, &mut self.sack) {
-            self.arena.give(slot);
-            self.arm_receiver(flow);
+            if ends.flow.is_one_way() {
+                if ends.source.finite() && ends.receiver.has_last() {
+                    ends.completed = ends.completed.min(self.now);
+                }
+                self.arena.give(slot);
+            } else {
+                self.arena.give(slot);
+                self.arm_receiver(flow);
+            }
             return Due::NOTHING;
         }
         let place = ends.back;

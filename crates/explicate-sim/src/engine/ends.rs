@@ -36,7 +36,8 @@ pub struct Ends {
     pub start: Time,
     /// The flow's number in its group, see [`super::Engine::group_of`].
     pub number: u32,
-    /// When all data of a sized transfer were acknowledged; [`Time::NEVER`] before.
+    /// When all data of a sized transfer were acknowledged, or the last segment arrived if nothing is; [`Time::NEVER`]
+    /// before.
     pub completed: Time,
     /// First places of its routes.
     pub(super) forward: u32,
@@ -51,7 +52,8 @@ impl Ends {
     /// then ignored when it expires; otherwise never.
     #[inline(always)]
     pub(super) fn rest(&mut self, now: Time) -> Time {
-        if self.source.finite() && self.flow.poll_event() == Some(Event::Drained) {
+        let drained = self.source.finite() && self.flow.poll_event() == Some(Event::Drained);
+        if drained && !self.flow.is_one_way() {
             self.completed = self.completed.min(now);
         }
         let due = self.flow.poll_timeout();

@@ -1,7 +1,7 @@
 //! Assembly of a network: links, routes and flows.
 
 use explicate_build::source::Source;
-use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
+use explicate_core::endpoint::{FlowInit, ends};
 use explicate_core::port::Port;
 use explicate_core::units::Time;
 
@@ -69,9 +69,10 @@ impl Engine {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
         let RoutePair { forward, back } = route;
         self.groups.resize(self.groups.len().max(member.group as usize + 1), init.id);
+        let (flow, receiver) = ends(init);
         self.ends.push(Ends {
-            flow: SenderEndpoint::new(init),
-            receiver: ReceiverEndpoint::new(init),
+            flow,
+            receiver,
             source,
             processing,
             start,

@@ -110,3 +110,26 @@ fn a_burst_contends_once() {
         assert!((got / expected - 1.0).abs() < 0.005, "burst {burst}: {got:.2} Mbit/s, by hand {expected:.2}");
     }
 }
+
+/// One station and nothing that returns over the air, as the standard has it: DIFS, 7.5 slots of backoff, data, SIFS and ACK
+/// are 34 + 67.5 + 248 + 16 + 28 us a packet of 1500 B at 54 Mbit/s, without wires that take acknowledgements away.
+#[test]
+fn one_station_sends_what_its_cycle_allows() {
+    let done = run(r#"
+        duration = "10s"
+        warmup = "1s"
+        [[medium]]
+        name = "air"
+        layout = { kind = "star", stations = 1, spacing = "5m" }
+        rate = "54Mbit/s"
+        [[flows]]
+        name = "f"
+        protocol = "greedy"
+        params = { rate = "60Mbit/s" }
+        from = "n1"
+        to = "n0"
+    "#);
+    let (got, expected) = (done.flows("f", "goodput_bps")[0] / 1e6, 8.0 * 1448.0 / 393.5);
+    println!("{got:.3} Mbit/s, by hand {expected:.3}");
+    assert!((got / expected - 1.0).abs() < 0.005, "{got:.3} Mbit/s, by hand {expected:.3}");
+}

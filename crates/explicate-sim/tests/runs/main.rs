@@ -36,6 +36,7 @@ mod symmetry;
 mod tcp_laws;
 mod tcp_targets;
 mod ties;
+mod udp;
 mod vcp_targets;
 mod xcp_family;
 mod xcp_i;
