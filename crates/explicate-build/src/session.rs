@@ -1,8 +1,9 @@
 //! Sessions (paper Y, section III): a flow connects, sends until its time is over or too many consecutive timeouts
 //! abort the connection, pauses, and connects again.
 //!
-//! Every session is a connection of its own, from set-up on. Its receiver waits for the SYN, so both ends ignore
-//! packets of earlier sessions that are still in flight, as long as packets keep their order.
+//! Every session is a connection of its own, from set-up on. Its receiver waits for the SYN, and its sender for the
+//! answer to its own SYN, so both ends ignore packets of earlier sessions that are still in flight, as long as packets
+//! keep their order.
 
 use explicate_core::endpoint::{ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
 use explicate_core::rng::Rng;

@@ -4,7 +4,6 @@
 //! Stored are the ranges that are missing, so a sequence without losses takes no memory. Their number is bounded: if there are
 //! more, the lowest are forgotten, and what they lack counts no more when it comes after all.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::recovery::common::scoreboard::first_ending_at;
@@ -40,17 +39,17 @@ pub(crate) fn close(missing: &mut Ranges, number: u32, most: usize) -> bool {
     true
 }
 
+/// Maximum number of missing ranges: where every second packet is acknowledged, 512 packets.
+const MOST: usize = 256;
+
 /// The numbers that have come, from 0 on.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// One past the highest.
     end: u32,
-    /// Those below it that have not; most sequences need only a pointer.
-    missing: Option<Box<Ranges>>,
+    /// Those below it that have not.
+    missing: Ranges,
 }
-
-/// Maximum number of missing ranges: where every second packet is acknowledged, 512 packets.
-const MOST: usize = 256;
 
 impl Seen {
     /// A number comes. Returns whether it is new; one of a range that is forgotten is not.
@@ -60,25 +59,24 @@ impl Seen {
             self.end = number.wrapping_add(1);
             return true;
         }
-        self.take_out_of_order(number)
+        take_out_of_order(&mut self.end, &mut self.missing, number)
     }
+}
 
-    #[inline(never)]
-    fn take_out_of_order(&mut self, number: u32) -> bool {
-        // Numbers wrap after 2^32 packets; what is missing before that is forgotten.
-        let ahead = number.wrapping_sub(self.end);
-        if ahead > i32::MAX as u32 {
-            return self.missing.as_mut().is_some_and(|missing| close(missing, number, MOST));
-        }
-        let missing = self.missing.get_or_insert_default();
-        if number < self.end || number == u32::MAX {
-            missing.clear();
-        } else {
-            open(missing, (self.end, number), MOST);
-        }
-        self.end = number.wrapping_add(1);
-        true
+/// A number other than `end` comes, which is one past the highest. Returns whether it is new.
+pub(crate) fn take_out_of_order(end: &mut u32, missing: &mut Ranges, number: u32) -> bool {
+    // Numbers wrap after 2^32 packets; what is missing before that is forgotten.
+    let ahead = number.wrapping_sub(*end);
+    if ahead > i32::MAX as u32 {
+        return close(missing, number, MOST);
     }
+    if number < *end || number == u32::MAX {
+        missing.clear();
+    } else {
+        open(missing, (*end, number), MOST);
+    }
+    *end = number.wrapping_add(1);
+    true
 }
 
 #[cfg(test)]
@@ -98,8 +96,7 @@ mod tests {
                 base += (rng.next_u64() % 3) as u32;
                 let number = base + (rng.next_u64() % 40) as u32;
                 assert_eq!(seen.take(number), set.insert(number), "{number} of {set:?}");
-                let missing: Vec<u32> =
-                    seen.missing.iter().flat_map(|ranges| ranges.iter().flat_map(|&(a, b)| a..b)).collect();
+                let missing: Vec<u32> = seen.missing.iter().flat_map(|&(a, b)| a..b).collect();
                 assert!(missing.iter().all(|n| *n < seen.end && !set.contains(n)));
                 assert_eq!(missing.len() + set.len(), seen.end as usize);
             }
@@ -111,7 +108,7 @@ mod tests {
     fn what_is_missing_is_bounded() {
         let mut seen = Seen::default();
         assert!((0..4 * MOST as u32).all(|i| seen.take(2 * i + 1)));
-        assert_eq!(seen.missing.as_ref().map(|missing| missing.len()), Some(MOST));
+        assert_eq!(seen.missing.len(), MOST);
         assert!(!seen.take(0), "forgotten");
         assert!(seen.take(8 * MOST as u32 - 2), "not forgotten");
         assert!(seen.take(2_000_000_000));
@@ -121,7 +118,7 @@ mod tests {
 
     #[test]
     fn numbers_wrap() {
-        let mut seen = Seen { end: u32::MAX - 1, missing: None };
+        let mut seen = Seen { end: u32::MAX - 1, missing: Ranges::new() };
         let taken = [u32::MAX - 1, u32::MAX, 0, 2, 1, 1, 2, u32::MAX].map(|number| seen.take(number));
         assert_eq!(taken, [true, true, true, true, true, false, false, false]);
     }

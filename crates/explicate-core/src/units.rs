@@ -122,8 +122,8 @@ pub fn per_second(amount: u64, span: Time) -> f64 {
 
 /// The mean in milliseconds of `count` times whose sum is `nanoseconds`, for results: the nearest number; NaN if there are
 /// none.
-pub fn mean_millis(nanoseconds: u64, count: u64) -> f64 {
-    ratio(nanoseconds as u128, count as u128 * 1_000_000)
+pub fn mean_millis(nanoseconds: u128, count: u64) -> f64 {
+    ratio(nanoseconds, count as u128 * 1_000_000)
 }
 
 /// The number that is nearest to a quotient; NaN if `denominator`, which is below 2^73, is zero.
@@ -183,7 +183,7 @@ mod tests {
                 );
                 let (millis, rest) = (a / 1_000_000, a % 1_000_000);
                 assert_eq!(Time(a).to_millis(), read(&format!("{millis}.{rest:06}")), "{a} ns");
-                assert_eq!(mean_millis(a, 1), Time(a).to_millis());
+                assert_eq!(mean_millis(a as u128, 1), Time(a).to_millis());
                 // A second of 2^k parts is exact, whatever the amount.
                 let k = b % 33;
                 assert_eq!(per_second(a, Time(1_000_000_000 << k)), a as f64 / (1u64 << k) as f64);
@@ -194,7 +194,7 @@ mod tests {
             }
         }
         assert!(per_second(3, Time::ZERO).is_nan() && per_second(u64::MAX, Time::ZERO).is_nan());
-        assert!(mean_millis(0, 0).is_nan() && mean_millis(u64::MAX, 0).is_nan());
+        assert!(mean_millis(0, 0).is_nan() && mean_millis(u128::MAX, 0).is_nan());
         assert_eq!(per_second(u64::MAX, Time(1)), read("18446744073709551615e9"));
         assert_eq!((mean_millis(0, u64::MAX), mean_millis(10, 3)), (0.0, 10.0 / 3e6));
     }

@@ -29,6 +29,20 @@
 //! | 16-19 | 0; between hosts the upper half of the flow's number | receiver window, segments |
 //! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
 //!
+//! Ranges of what has few bits, and what happens beyond (`docs/scenarios.md` lists the simulator's counters too):
+//!
+//! | field | range | beyond it |
+//! | --- | --- | --- |
+//! | timestamp | 17.18 s | repeats: the sender's record of departures tells its times apart, and an echo of none is ignored |
+//! | receiver's time stamp | 1.05 s | repeats: of the possible spans the one nearest to that between the acknowledgements, right to 0.52 s |
+//! | data packets that have arrived | 65,536 | repeats: right if less than 32,768 are missing between two acknowledgements |
+//! | packet number | 2^32 | repeats: compared within 2^31 packets |
+//! | segment | 2^32 - 2 | the flow ends; a simulation reports it |
+//! | receiver window | 2^32 - 1 segments | not exceeded: a flow has no more |
+//! | mark | 0.78 s; without a congestion header 0.19 s | stays "longer" |
+//! | X, RTT of congestion headers | 16 s | stays 16 s |
+//! | Reverse_Feedback, Delta_Throughput | 2.1 GB/s | stays there; a receiver returns the rest later |
+//!
 //! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms, with 14 and 15 in place of
 //! 254 and 255.
 

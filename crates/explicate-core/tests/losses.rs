@@ -83,7 +83,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
             sender.handle_packet(now, &ack, &sack);
             acked = acked.max(ack.transport.segment());
             if sender.stats().rtt_count > before.1 {
-                late = late.max(Time(sender.stats().rtt_sum - before.0).since(DELAY + DELAY + waited));
+                late = late.max(Time((sender.stats().rtt_sum - before.0) as u64).since(DELAY + DELAY + waited));
             }
         } else {
             sender.handle_timeout(now);

@@ -4,8 +4,8 @@ use explicate_build::paths::NoPath;
 use explicate_scenario::problem::Problems;
 use thiserror::Error;
 
-/// Why a run has no results. A scenario that was checked causes none of these but [`RunError::Interrupted`]
-/// and [`RunError::Allowance`].
+/// Why a run has no results. A scenario that was checked causes none of these but [`RunError::Interrupted`],
+/// [`RunError::Exhausted`] and [`RunError::Allowance`].
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -27,6 +27,15 @@ pub enum RunError {
         protocol: &'static str,
         /// The window or rate, and what it must be.
         what: String,
+    },
+    /// A flow had more to send than segments have numbers.
+    #[error(
+        "flow {flow} has sent 2^32 - 2 segments, all that have numbers, and stopped: shorten the run, or let several flows or \
+         longer packets carry the load"
+    )]
+    Exhausted {
+        /// The flow's name.
+        flow: String,
     },
     /// The caller ended the run.
     #[error("interrupted")]

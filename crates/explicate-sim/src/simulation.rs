@@ -192,13 +192,19 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         next += report;
     }
     let run = run.finish(clock.seconds())?;
-    check_allowances(scenario, &run)?;
+    check_senders(scenario, &run)?;
     Ok(run)
 }
 
-/// Checks every sender at the end: with no window or no rate it sends nothing, and its results are zeros without a reason.
-fn check_allowances(scenario: &Scenario, run: &Run) -> Result<(), RunError> {
+/// Checks every sender at the end: with no window or no rate, or without numbers, it sends nothing, and its results are zeros
+/// without a reason.
+fn check_senders(scenario: &Scenario, run: &Run) -> Result<(), RunError> {
     for (id, ends) in run.engine.ends.iter().enumerate() {
+        let group = &scenario.flows[run.engine.group_of(id)];
+        let flow = || format!("{}.{}", group.name, ends.number);
+        if ends.flow.is_exhausted() {
+            return Err(RunError::Exhausted { flow: flow() });
+        }
         let Allowance { cwnd, pacing } = ends.flow.allowance();
         let what = if !(1.0..f64::INFINITY).contains(&cwnd) {
             format!("a window of {cwnd} segments; it must be finite, 1 or more")
@@ -207,9 +213,7 @@ fn check_allowances(scenario: &Scenario, run: &Run) -> Result<(), RunError> {
         } else {
             continue;
         };
-        let group = &scenario.flows[run.engine.group_of(id)];
-        let flow = format!("{}.{}", group.name, ends.number);
-        return Err(RunError::Allowance { flow, protocol: group.resolved.protocol.name(), what });
+        return Err(RunError::Allowance { flow: flow(), protocol: group.resolved.protocol.name(), what });
     }
     Ok(())
 }

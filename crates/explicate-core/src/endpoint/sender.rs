@@ -13,12 +13,13 @@
 
 use alloc::boxed::Box;
 
+use self::departures::Stretch;
 use self::round_trip::{RoundTrip, in_ticks};
 use self::stats::{Counts, Rare};
 use crate::agent::Address;
 use crate::api::object::Interest;
 use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
-use crate::gaps::Seen;
+use crate::gaps;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::common::handle::{RecoveryHandle, Windows};
@@ -26,9 +27,10 @@ use crate::recovery::{AnyRecovery, AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
-    stamp, stamp_age,
+    stamp,
 };
 
+mod departures;
 mod params;
 mod round_trip;
 mod set_up;
@@ -66,6 +68,9 @@ pub struct FlowInit<'a> {
     /// Rate of the interface that the flow sends through.
     pub interface: Rate,
 }
+
+/// Number of segments of a flow, at most.
+const MOST_SEGMENTS: u32 = u32::MAX - 1;
 
 /// An event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,8 +131,10 @@ pub struct SenderEndpoint {
     selective: bool,
     /// Nothing is returned.
     one_way: bool,
-    /// Packets whose acknowledgement has arrived.
-    answered: Seen,
+    /// One past the highest packet whose acknowledgement has arrived.
+    answered: u32,
+    /// When the last ones left.
+    departures: Stretch,
     /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
     wait_until: Time,
     options: u8,
@@ -185,7 +192,8 @@ impl SenderEndpoint {
             resent: false,
             selective: init.recovery.selective(),
             one_way: false,
-            answered: Seen::default(),
+            answered: 0,
+            departures: Stretch::default(),
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
@@ -235,10 +243,10 @@ impl SenderEndpoint {
     /// The application writes `bytes`, `u64::MAX` for an endless supply; with `last` it writes no more afterwards.
     pub fn write(&mut self, bytes: u64, last: bool) {
         let payload = self.payload().max(1) as u64;
-        let segments = bytes.div_ceil(payload).min((u32::MAX - 1 - self.supply) as u64) as u32;
-        self.supply += segments;
-        self.closed = last;
-        if last && bytes != u64::MAX && !bytes.is_multiple_of(payload) {
+        let (wanted, room) = (bytes.div_ceil(payload), (MOST_SEGMENTS - self.supply) as u64);
+        self.supply += wanted.min(room) as u32;
+        self.closed = last && wanted <= room;
+        if self.closed && bytes != u64::MAX && !bytes.is_multiple_of(payload) {
             self.last_payload = (bytes % payload) as u16;
         }
         if self.state == State::Idle && self.one_way {
@@ -256,6 +264,10 @@ impl SenderEndpoint {
     pub fn poll_event(&self) -> Option<Event> {
         let drained = self.state == State::Established && self.recovery.at().acked == self.supply;
         drained.then_some(Event::Drained)
+    }
+    /// Whether it has sent all segments that have a number, 2^32 - 2, and its application may have more.
+    pub fn is_exhausted(&self) -> bool {
+        self.supply == MOST_SEGMENTS && !self.closed && self.recovery.at().highest == self.supply
     }
     /// Timeouts since the last new acknowledgement.
     pub fn timeouts_in_a_row(&self) -> u32 {
@@ -300,17 +312,21 @@ impl SenderEndpoint {
         }
         // The network copies packets and acknowledgements. Only the first answer to a packet counts: its duplicate says
         // nothing of a loss, its feedback has been taken.
-        if self.state != State::Established || !self.answered.take(header.packet_number()) {
+        if self.state != State::Established || !self.answers_first(header.packet_number()) {
             return;
         }
-        let exact = stamp_age(now, header.timestamp());
+        let Some(exact) = self.age(now, header) else { return };
         let rtt = in_ticks(self.tick, now, exact);
         let out = self.recovery.acknowledge(now, header, sack, rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
-        self.counts.rtt_sum += exact.0;
+        let (sum, carry) = self.counts.rtt_sum.overflowing_add(exact.0);
+        self.counts.rtt_sum = sum;
+        if carry {
+            self.rare.get_or_insert_default().rtt_carry += 1;
+        }
         self.counts.rtt_count += 1;
         let state = self.recovery.at();
         let (rtt, srtt) = match &mut self.rare {
@@ -351,6 +367,41 @@ impl SenderEndpoint {
         };
         self.sender.take_ack(&ack, &mut self.allowance, &mut self.congestion);
         self.fit_window();
+    }
+
+    /// Whether an acknowledgement is the first to echo this packet number.
+    #[inline(always)]
+    fn answers_first(&mut self, number: u32) -> bool {
+        if number == self.answered {
+            self.answered = number.wrapping_add(1);
+            return true;
+        }
+        self.answers_first_out_of_order(number)
+    }
+    #[inline(never)]
+    fn answers_first_out_of_order(&mut self, number: u32) -> bool {
+        let rare = self.rare.get_or_insert_default();
+        gaps::take_out_of_order(&mut self.answered, &mut rare.unanswered, number)
+    }
+
+    /// The age of the time stamp that an acknowledgement echoes; `None` if no packet left with it.
+    #[inline(always)]
+    fn age(&self, now: Time, header: &Transport) -> Option<Time> {
+        self.departures.age(now, header).or_else(|| self.age_of_any(now, header))
+    }
+    #[inline(never)]
+    fn age_of_any(&self, now: Time, header: &Transport) -> Option<Time> {
+        let earlier = self.rare.as_ref().map(|rare| &rare.departures);
+        self.departures.age_of_any(earlier, now, header)
+    }
+    /// A packet begins a stretch of departures.
+    #[cold]
+    fn begin_stretch(&mut self, now: Time, number: u32, before: Stretch) {
+        if number == 0 {
+            return self.departures.begin(now, number, before, &mut Default::default());
+        }
+        let rare = self.rare.get_or_insert_default();
+        self.departures.begin(now, number, before, &mut rare.departures);
     }
 
     /// Updates allowance and header from the sender, without an acknowledgement.
@@ -474,8 +525,13 @@ impl SenderEndpoint {
         out.tos = 0;
         out.transport = Transport::EMPTY;
         out.transport.set_flow(self.id);
-        out.transport.set_packet_number(self.counts.sent as u32);
+        let number = self.counts.sent as u32;
+        out.transport.set_packet_number(number);
         out.transport.set_timestamp(stamp(now));
+        let before = self.departures;
+        if !self.departures.record(now) {
+            self.begin_stretch(now, number, before);
+        }
         self.counts.sent += 1;
     }
 

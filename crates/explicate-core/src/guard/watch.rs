@@ -54,6 +54,13 @@ impl Default for Watch {
     }
 }
 
+/// Packets that arrived while the sender's numbers advanced by `sent`, from two counts modulo 2^16. As many are missing as is
+/// nearest to none: less than 2^15.
+fn arrivals(sent: i32, from: u16, to: u16) -> i32 {
+    let missing = (sent as u16).wrapping_sub(to.wrapping_sub(from)) as i16;
+    sent - missing as i32
+}
+
 impl Watch {
     /// Takes an acknowledgement; the round trip that it ends.
     pub(super) fn take(&mut self, ack: &Ack<'_>, mark: Mark) -> Option<Round> {
@@ -67,14 +74,14 @@ impl Watch {
         let ahead = number.wrapping_sub(echoed) as i32;
         if ahead > 0 {
             let arrived = ack.transport.arrived();
-            let came = arrived.wrapping_sub(self.arrived) as i16;
+            let came = arrivals(ahead, self.arrived, arrived);
             self.round.sent += ahead as f64;
             self.round.arrived += came as f64;
             if mark.is_behind_drop() {
-                self.round.dropped += (ahead - came as i32).max(0) as f64;
+                self.round.dropped += (ahead - came).max(0) as f64;
             }
             if let Some(waited) = mark.waited() {
-                self.full_queue.take(number, ack.rtt.since(waited), ahead > came as i32);
+                self.full_queue.take(number, ack.rtt.since(waited), ahead > came);
             }
             (self.echoed, self.arrived) = (Some(number), arrived);
         } else if ahead < 0 {
@@ -110,5 +117,23 @@ impl Watch {
         };
         let (sent, lost, unexplained) = (round.sent, round.lost(), round.lost() - round.dropped);
         Seen { sent, lost, unexplained, delay: round.known_delay(), most_delay: self.least.most_delay(), queue }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arrivals;
+
+    /// Counts of arrivals wrap, also between two acknowledgements that are far apart; late ones may be more than were sent since.
+    #[test]
+    fn counts_of_arrivals_wrap() {
+        for sent in [1, 40, 40_000, 65_535, 65_536, 1_000_000] {
+            for missing in [0, 1, 30_000, -3] {
+                for from in [0u16, 7, 65_000] {
+                    let came = sent - missing;
+                    assert_eq!(arrivals(sent, from, from.wrapping_add(came as u16)), came, "{sent}, {missing} missing");
+                }
+            }
+        }
     }
 }

@@ -40,7 +40,8 @@ parameters! {
         min_rto: Seconds = 0.2, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
         /// Retransmission timeout before the first sample.
         initial_rto: Seconds = 1.0, in 1e-6..=60.0, "RFC 6298 (2.1)";
-        /// Maximum retransmission timeout.
+        /// Maximum retransmission timeout. From 60 s on it limits back-off only, not a timeout that the path's round trip
+        /// requires.
         max_rto: Seconds = 60.0, in 1e-3..=3600.0, "RFC 6298 (2.5)";
         /// End of the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp
         /// is a sample, or the first that covers a segment sent for the first time after the timeout, as in ns-2

@@ -132,7 +132,7 @@ impl Recovery for NoRecovery {
 }
 
 /// Nothing is returned: a segment has passed when it has left. Holds the next one.
-struct OneWay(u32);
+pub(crate) struct OneWay(pub(crate) u32);
 
 impl Recovery for OneWay {
     fn on_sent(&mut self, _now: Time, _segment: u32, _packet_number: u32) {

@@ -226,7 +226,8 @@ pub fn receiver_span(from: u16, to: u16, guess: Time) -> Option<Time> {
 /// Nanoseconds per unit of the receiver's time stamp.
 const RECEIVER_TICK: u64 = 16_000;
 
-/// The age of a stamp, if less than 17.2 s; exact to 4 ns.
+/// The age of a stamp, modulo 17.2 s; exact to 4 ns. A sending endpoint knows the rest from the echoed packet number and its
+/// record of departures.
 #[inline]
 pub fn stamp_age(now: Time, stamped: u32) -> Time {
     Time(((now.0 >> 2) as u32).wrapping_sub(stamped) as u64 * 4)

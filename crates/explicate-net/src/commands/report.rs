@@ -14,7 +14,7 @@ pub(super) struct Done {
     pub(super) bytes: u64,
     /// Packets retransmitted.
     pub(super) retransmissions: u64,
-    rtt_sum: u64,
+    rtt_sum: u128,
     rtt_count: u64,
 }
 
@@ -37,7 +37,7 @@ impl Done {
         }
     }
     fn rtt_us(self) -> u64 {
-        self.rtt_sum.checked_div(self.rtt_count).unwrap_or(0) / 1000
+        (self.rtt_sum.checked_div(self.rtt_count as u128).unwrap_or(0) / 1000) as u64
     }
 }
 

@@ -184,7 +184,7 @@ fn stats(info: &sys::TcpInfo) -> SenderStats {
         retransmissions: info.retransmitted as u64,
         refused: 0,
         timeouts: 0,
-        rtt_sum: info.rtt_us as u64 * 1000 * info.segments_out as u64,
+        rtt_sum: info.rtt_us as u128 * 1000 * info.segments_out as u128,
         rtt_count: info.segments_out as u64,
         damaged: 0,
     }

@@ -24,6 +24,7 @@ mod guard;
 mod host_clock;
 mod host_refusals;
 mod large;
+mod long_paths;
 mod negotiation;
 #[path = "../common/outcome.rs"]
 mod outcome;
@@ -31,6 +32,8 @@ mod own_queue;
 mod paper_001_fig2;
 mod paper_003;
 mod product;
+#[path = "../common/random.rs"]
+mod random;
 mod shares;
 mod symmetry;
 mod tcp_laws;

@@ -6,7 +6,7 @@ use crate::api::SenderInit;
 use crate::params::Values;
 use crate::recovery::Next;
 use crate::units::Time;
-use crate::wire::{Congestion, Packet, Transport, flag, option, stamp_age};
+use crate::wire::{Congestion, Packet, Transport, flag, option};
 
 impl SenderEndpoint {
     /// The answer to the SYN arrived: disables the options that the other end refused.
@@ -16,7 +16,8 @@ impl SenderEndpoint {
         if self.state != State::Opened {
             return;
         }
-        self.answered.take(header.packet_number());
+        let Some(exact) = self.age(now, header) else { return };
+        self.answers_first(header.packet_number());
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
@@ -32,7 +33,6 @@ impl SenderEndpoint {
             });
             self.interest = self.sender.interest();
         }
-        let exact = stamp_age(now, header.timestamp());
         let rtt = in_ticks(self.tick, now, exact);
         self.rwnd = header.window();
         self.state = State::Established;
@@ -59,6 +59,7 @@ impl SenderEndpoint {
 
     #[cold]
     pub(super) fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
+        self.begin_stretch(now, self.counts.sent as u32, self.departures);
         self.begin(out, now, header_bytes(false));
         out.congestion = Congestion::NONE;
         out.transport.set_flags(flag::SYN);

@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use super::SenderEndpoint;
+use super::departures::Earlier;
 use super::round_trip::RoundTrip;
+use crate::gaps::Ranges;
 use crate::units::Time;
 
 /// Counters of a sending endpoint.
@@ -12,8 +14,8 @@ use crate::units::Time;
 pub struct SenderStats {
     /// Packets sent, including SYNs and retransmissions. The lower half is the packet number.
     pub sent: u64,
-    /// Sum of RTT samples, ns.
-    pub rtt_sum: u64,
+    /// Sum of RTT samples, ns: samples of 20 minutes would exceed 64 bits after 15 million.
+    pub rtt_sum: u128,
     /// Data packets retransmitted, without those that the host's own port dropped.
     pub retransmissions: u64,
     /// Number of RTT samples.
@@ -42,6 +44,7 @@ impl AddAssign for SenderStats {
 /// instructions. The short ones saturate: a flow has at most 2^32 segments.
 #[derive(Default)]
 pub(super) struct Counts {
+    /// The lower half of the sum.
     pub(super) rtt_sum: u64,
     pub(super) sent: u64,
     pub(super) rtt_count: u64,
@@ -54,6 +57,12 @@ pub(super) struct Counts {
 pub(super) struct Rare {
     /// The round-trip estimate for the controller, if its resolution is not the timer's.
     pub(super) round_trip: Option<RoundTrip>,
+    /// Packets below the highest answered one that have no answer.
+    pub(super) unanswered: Ranges,
+    /// When packets left before the present stretch.
+    pub(super) departures: Earlier,
+    /// What exceeds the lower half of the sum of RTT samples.
+    pub(super) rtt_carry: u32,
     refused: u64,
     damaged: u32,
 }
@@ -64,18 +73,24 @@ impl Rare {
         round_trip.map(|own| Box::new(Rare { round_trip: Some(own), ..Rare::default() }))
     }
     /// The sample and the estimate for the controller, if they are not the timer's; see [`RoundTrip::take`].
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn controller_rtt(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
-        let own = self.round_trip.as_mut()?;
-        Some((own.take(now, exact, counts), own.srtt))
+        Some(take_own(self.round_trip.as_mut()?, now, exact, counts))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn take_own(own: &mut RoundTrip, now: Time, exact: Time, counts: bool) -> (Time, Time) {
+    (own.take(now, exact, counts), own.srtt)
 }
 
 impl SenderEndpoint {
     /// Counters.
     pub fn stats(&self) -> SenderStats {
         let &Counts { sent, rtt_sum, retransmissions, timeouts, rtt_count } = &self.counts;
+        let rtt_carry = self.rare.as_ref().map_or(0, |rare| rare.rtt_carry);
+        let rtt_sum = (rtt_carry as u128) << 64 | rtt_sum as u128;
         let (refused, damaged) = self.rare.as_ref().map_or((0, 0), |rare| (rare.refused, rare.damaged));
         SenderStats { sent, rtt_sum, retransmissions: retransmissions as u64, rtt_count, refused, timeouts, damaged }
     }

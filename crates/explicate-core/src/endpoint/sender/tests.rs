@@ -157,3 +157,35 @@ fn what_was_not_sent_can_be_withdrawn() {
     assert_eq!((ends.flow.poll_event(), ends.flow.acked()), (Some(Event::Drained), 3));
     assert!(ends.burst(RTT + RTT).is_empty());
 }
+
+/// The last three of 2^32 - 2 segments: then nothing is left, and the flow says so.
+#[test]
+fn segments_have_an_end() {
+    let mut ends = Ends::new("greedy", &[]);
+    ends.flow = ends.flow.one_way(Box::new(crate::recovery::none::OneWay(MOST_SEGMENTS - 3)));
+    ends.flow.write(u64::MAX, false);
+    assert_eq!((ends.flow.is_exhausted(), ends.flow.supply), (false, MOST_SEGMENTS));
+    let sent: Vec<u32> =
+        (0..10).filter_map(|s| ends.packet(Time::secs(s))).map(|packet| packet.transport.segment()).collect();
+    assert_eq!(sent, [MOST_SEGMENTS - 3, MOST_SEGMENTS - 2, MOST_SEGMENTS - 1]);
+    assert!(ends.flow.is_exhausted());
+    // A transfer that is too long has no last segment; one that just fits has.
+    for (segments, fits) in [(MOST_SEGMENTS as u64, true), (MOST_SEGMENTS as u64 + 1, false)] {
+        let mut ends = Ends::new("greedy", &[]);
+        ends.flow.write(segments * ends.flow.payload() as u64, true);
+        assert_eq!((ends.flow.closed, ends.flow.supply), (fits, MOST_SEGMENTS));
+    }
+}
+
+/// The sum of round-trip times exceeds 64 bits.
+#[test]
+fn the_sum_of_samples_does_not_wrap() {
+    let mut ends = Ends::new("newreno", &[]).open(3000);
+    ends.flow.counts.rtt_sum = u64::MAX - 50;
+    for packet in ends.burst(RTT) {
+        ends.answer(RTT + Time::secs(1200), packet);
+    }
+    let stats = ends.flow.stats();
+    assert!(stats.rtt_count > 0);
+    assert_eq!(stats.rtt_sum, (u64::MAX - 50) as u128 + stats.rtt_count as u128 * 1_200_000_000_000);
+}

@@ -9,6 +9,9 @@ use crate::recovery::common::rtt::{smoothed, timeout_of};
 use crate::recovery::{BackoffUntil, Common, RecoveryState};
 use crate::units::Time;
 
+/// A smaller maximum is not RFC 6298's but the user's, and limits every timeout, ns.
+const LEAST_MAXIMUM: u64 = 60_000_000_000;
+
 /// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
 pub struct Rto {
     srtt: u64,
@@ -62,12 +65,17 @@ impl Rto {
             0 => self.rttvar,
             srtt => timeout_of(srtt, self.rttvar).max(self.min.get()),
         };
-        Time((base << self.backoffs).min(self.max))
+        Time(base.saturating_mul(1 << self.backoffs).min(self.longest(base)))
+    }
+    /// The maximum, if `base` is the timeout without back-off. RFC 6298 (2.5) allows one of 60 s or more, for back-off: a longer
+    /// timeout that was measured is that of a longer path, where a shorter one would always expire too early.
+    fn longest(&self, base: u64) -> u64 {
+        if self.max >= LEAST_MAXIMUM { self.max.max(base) } else { self.max }
     }
     /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
     fn check_out(&self) -> Option<LossFree> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(LossFree { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
+        ready.then_some(LossFree { rttvar: self.rttvar, min: self.min, max: self.longest(u64::MAX), tick: self.tick })
     }
     /// Takes it back.
     fn check_in(&mut self, loss_free: &LossFree, srtt: Time, deadline: Time) {
@@ -295,6 +303,28 @@ mod tests {
             let (new, fresh) = (timeouts(0.0), timeouts(1.0));
             assert_eq!(fresh, [2.0 * new[0], 2.0 * new[1], new[2]], "{}", kind.name());
         }
+    }
+
+    /// 1200 s there and back: three times that at first, and never less than the path takes. Back-off ends at the maximum, which
+    /// the measured timeout exceeds. A maximum of less than 60 s holds.
+    #[test]
+    fn a_path_longer_than_the_maximum_has_time() {
+        let mut rto = Rto::new(&Values::default());
+        rto.sample(Time::secs(1200));
+        assert_eq!(rto.timeout(), Time::secs(3600));
+        (0..200).for_each(|_| rto.sample(Time::secs(1200)));
+        assert!(rto.timeout() >= Time::secs(1200) && rto.timeout() < Time::secs(1201));
+        let measured = rto.timeout();
+        assert_eq!(rto.check_out().map(|lent| lent.max), Some(u64::MAX));
+        rto.expired(Time::ZERO);
+        assert_eq!(rto.timeout(), measured);
+        let mut rto = Rto::new(&Values::default());
+        rto.sample(Time::secs(10));
+        (0..5).for_each(|_| rto.expired(Time::ZERO));
+        assert_eq!(rto.timeout(), Time::secs(60));
+        let mut rto = Rto::new(&testing::values(&[Common::PARAMS], &[("max_rto", 5.0)]));
+        rto.sample(Time::secs(10));
+        assert_eq!((rto.timeout(), rto.check_out().map(|lent| lent.max)), (Time::secs(5), Some(5_000_000_000)));
     }
 
     #[test]
