@@ -19,6 +19,9 @@ const SOON: Duration = Duration::from_secs(8);
 const WAYS: [(&str, &str); 4] =
     [("c", "10.2.0.2:7007"), ("c", "[fd00:2::2]:7007"), ("s", "10.1.0.2:7007"), ("s", "[fd00:1::2]:7007")];
 
+/// The default of `site.intercept_port`.
+const INTERCEPT: u16 = 49_409;
+
 /// The connections that the servers of both hosts have, by the names that their clients gave them, and words that were answered.
 type Served = Arc<Mutex<BTreeMap<u32, u32>>>;
 
@@ -51,9 +54,9 @@ fn wrong(what: &str) -> ! {
     std::process::exit(101)
 }
 
-fn listen(net: &Net, host: &str, served: &Served) {
+fn listen(net: &Net, (host, port): (&str, u16), served: &Served) {
     let (listener, served) =
-        (net.inside(host, || TcpListener::bind("[::]:7007").unwrap()).join().unwrap(), served.clone());
+        (net.inside(host, move || TcpListener::bind(("::", port)).unwrap()).join().unwrap(), served.clone());
     spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let served = served.clone();
@@ -121,8 +124,8 @@ impl World {
     fn new(client_address: &str, when_down: &str) -> World {
         let (sites, served) = (Sites::new(), Served::default());
         bridge(&sites.net);
-        for host in ["c", "s"] {
-            listen(&sites.net, host, &served);
+        for at in [("c", 7007), ("s", 7007), ("s", INTERCEPT)] {
+            listen(&sites.net, at, &served);
         }
         let site = format!("client_address = \"{client_address}\"\nwhen_down = \"{when_down}\"");
         // In two of the four what is routed goes through the gateway's port.
@@ -201,6 +204,9 @@ fn all_that_may_happen(client_address: &str, when_down: &str) {
     let mut world = World::new(client_address, when_down);
     let direct = world.direct;
     world.plain = world.talks();
+    // The port of the gateway's own listener is no other.
+    let same_port = world.open(("c", "10.2.0.2:49409")).unwrap();
+    world.plain.push(same_port);
 
     let near = world.start("ga");
     world.goes_on("only the near gateway runs", &[("c", direct), ("s", true)]);
