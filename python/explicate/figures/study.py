@@ -29,7 +29,7 @@ FEWEST_SPANS = 50
 POINT = "_point"
 WORDS = (VARIANT, "results")
 """Axes whose values stand for themselves: the protocols of a comparison, the two sides of a difference."""
-SECONDS = {"ns": (1, 1e9), "us": (1, 1e6), "µs": (1, 1e6), "ms": (1, 1e3), "s": (1, 1), "min": (60, 1), "h": (3600, 1)}
+SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,11 @@ def _warmup(scenario: str) -> float:
     except tomllib.TOMLDecodeError:
         return 0.0
     match = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-zµ]+)\s*", str(text))
-    factor, parts = SECONDS.get(match[2], (0, 1)) if match else (0, 1)
-    return float(match[1]) * factor / parts if match else 0.0
+    factor = SECONDS.get(match[2], 0.0) if match else 0.0
+    if not match or not factor:
+        return 0.0
+    # A quotient is the number nearest to 0.7 for 700 ms; a product is not.
+    return float(match[1]) / round(1 / factor) if factor < 1 else float(match[1]) * factor
 
 
 def label_points(frame: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
