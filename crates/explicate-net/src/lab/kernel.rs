@@ -3,9 +3,10 @@
 //! A group that the user assigns to the kernel keeps its start, size, ends and packet length; its congestion
 //! controller is the kernel's, by name. Both ends are threads of their own, in the namespaces of their hosts.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -25,8 +26,12 @@ use crate::sys;
 const PORTS: u16 = 20_000;
 /// IP and TCP headers with time stamps, bytes.
 const HEADERS: u16 = 52;
-/// Interval between two reads of the clock.
+/// Flows have TCP ports of their own.
+const MOST_FLOWS: usize = (u16::MAX - PORTS) as usize;
+/// Interval between two reads of the clock, and so the error of a completion.
 const NAP: Duration = Duration::from_millis(2);
+/// What is sent.
+static FILLER: [u8; 1 << 16] = [0; 1 << 16];
 
 /// The group, and the kernel's congestion controller.
 #[derive(Clone, Copy)]
@@ -37,6 +42,8 @@ pub(super) struct Carried<'a> {
     pub(super) kernel_controller: &'a str,
     pub(super) seed: u64,
     pub(super) clock: Clock,
+    /// Whether the receiving end listens.
+    pub(super) listens: &'a AtomicBool,
 }
 
 fn port(id: usize) -> u16 {
@@ -45,6 +52,10 @@ fn port(id: usize) -> u16 {
 
 /// Parses `GROUP=CONTROLLER` and finds the group.
 pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<()> {
+    let flows: usize = scenario.flows.iter().map(|group| group.ends.len()).sum();
+    if !given.is_empty() && flows > MOST_FLOWS {
+        return Err(Error::Input(format!("--kernel: the kernel carries at most {MOST_FLOWS} flows, not {flows}")));
+    }
     for (group, _) in given {
         let Some(found) = scenario.flows.iter().find(|g| g.name == *group) else {
             return Err(Error::Input(format!("--kernel {group}: there is no group of flows with this name")));
@@ -72,61 +83,58 @@ impl Carried<'_> {
         }
     }
 
+    fn is_over(&self, stop: &(dyn Fn() -> bool + Sync)) -> bool {
+        self.clock.now() >= self.scenario.duration || stop()
+    }
+
     /// The sending end.
     pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
-        let end = self.scenario.duration;
         self.clock.wait_for_start();
-        while self.clock.now() < self.flow.start && !stop() {
-            sleep(NAP);
-        }
-        let to = SocketAddr::from((self.flow.peer, port(self.id)));
-        let kernel_controller = self.kernel_controller;
-        let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS);
-        let mut stream = sys::tcp_connect(to, kernel_controller, segment)
-            .or_fail(|| format!("connect to {to} with the kernel's `{kernel_controller}` (is that module there?)"))?;
-        stream.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
+        let mut transfer: Option<Transfer> = None;
         let mut actions = self.measured().into_iter().peekable();
         let mut report = HostReport::default();
-        let (size, mut written, mut completed) = (self.size(), 0u64, Time::NEVER);
-        let (mut before, mut finished) = (SenderStats::default(), false);
-        let filler = vec![0; 1 << 16];
-        while self.clock.now() < end && !stop() {
-            let left = size.map_or(u64::MAX, |size| size - written).min(filler.len() as u64) as usize;
-            let full = match stream.write(&filler[..left]) {
-                Ok(n) => {
-                    written += n as u64;
-                    left == 0
-                }
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => true,
-                Err(e) => return Err(Error::Failed(format!("{}: {e}", self.flow.name))),
-            };
-            if left == 0 && !finished {
-                finished = stream.shutdown(std::net::Shutdown::Write).is_ok();
+        let mut before = SenderStats::default();
+        while !self.is_over(stop) {
+            if transfer.is_none() && self.clock.now() >= self.flow.start && self.listens.load(Ordering::Acquire) {
+                transfer = Some(self.open()?);
             }
-            if finished && completed == Time::NEVER && sys::tcp_info(stream.as_fd()).is_ok_and(|i| i.unacked == 0) {
-                completed = self.clock.now();
-            }
+            let may_go_on = transfer.as_mut().is_some_and(|transfer| transfer.advance(self.clock));
             while let Some((_, action)) = actions.next_if(|(at, _)| *at <= self.clock.now()) {
-                let info = sys::tcp_info(stream.as_fd()).unwrap_or_default();
+                let Some(info) = transfer.as_ref().map(Transfer::info) else { continue };
                 match action {
                     Action::Measure => before = stats(&info),
-                    Action::Sample => {
-                        let at = self.clock.now();
-                        let mut put = |variable, value| {
-                            report.samples.push(Sample { at, object: self.flow.name.clone(), variable, value });
-                        };
-                        put("cwnd", info.cwnd as f64);
-                        put("rtt_ms", info.rtt_us as f64 / 1e3);
-                    }
+                    Action::Sample => self.sample(&info, &mut report),
                 }
             }
-            if full {
+            if !may_go_on {
                 sleep(NAP);
             }
         }
-        let info = sys::tcp_info(stream.as_fd()).unwrap_or_default();
-        report.sent.insert(self.id, Sent { stats: (before, stats(&info)), completed, size, sessions: (1, 0) });
+        let after = transfer.as_ref().map(|transfer| stats(&transfer.info())).unwrap_or_default();
+        // The receiving end closes the connection when the run is over.
+        let in_time = |at: &Time| *at < self.scenario.duration;
+        let completed = transfer.as_ref().map(|transfer| transfer.completed).filter(in_time).unwrap_or(Time::NEVER);
+        let failed = transfer.and_then(|transfer| transfer.failed).filter(|(at, _)| in_time(at));
+        report.failures.extend(failed.map(|(_, why)| format!("{}: {why}", self.flow.name)));
+        let sent = Sent { stats: (before, after), completed, size: self.size(), sessions: (1, 0) };
+        report.sent.insert(self.id, sent);
         Ok(report)
+    }
+
+    fn open(&self) -> Result<Transfer> {
+        let to = SocketAddr::from((self.flow.peer, port(self.id)));
+        let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS);
+        let controller = self.kernel_controller;
+        let stream = sys::tcp_connect(to, controller, segment)
+            .or_fail(|| format!("connect to {to} with the kernel's `{controller}` (is that module there?)"))?;
+        Ok(Transfer { stream, left: self.size(), is_ended: false, completed: Time::NEVER, failed: None })
+    }
+
+    fn sample(&self, info: &sys::TcpInfo, report: &mut HostReport) {
+        let at = self.clock.now();
+        for (variable, value) in [("cwnd", info.cwnd as f64), ("rtt_ms", info.rtt_us as f64 / 1e3)] {
+            report.samples.push(Sample { at, object: self.flow.name.clone(), variable, value });
+        }
     }
 
     /// The receiving end.
@@ -134,6 +142,7 @@ impl Carried<'_> {
         let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port(self.id)));
         let listener = TcpListener::bind(address).or_fail(|| format!("listen at {address}"))?;
         listener.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
+        self.listens.store(true, Ordering::Release);
         let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS).max(1) as u64;
         let mut stream: Option<TcpStream> = None;
         let mut actions = self.measured().into_iter().peekable();
@@ -141,7 +150,7 @@ impl Carried<'_> {
         let (mut payload, mut before, mut sampled) = (0u64, 0u64, 0u64);
         let mut buffer = vec![0; 1 << 16];
         let period = Schedule::new(self.scenario).period();
-        while self.clock.now() < self.scenario.duration && !stop() {
+        while !self.is_over(stop) {
             let mut idle = true;
             match &mut stream {
                 None => stream = listener.accept().ok().map(|(s, _)| s).filter(|s| s.set_nonblocking(true).is_ok()),
@@ -174,6 +183,59 @@ impl Carried<'_> {
         };
         report.received.insert(self.id, (counted(before), counted(payload)));
         Ok(report)
+    }
+}
+
+/// What a connection of the kernel still has to do.
+struct Transfer {
+    /// Not blocking; may still connect.
+    stream: TcpStream,
+    /// Bytes that were not written yet; nothing if there is no end.
+    left: Option<u64>,
+    /// All was written, and the end of the data was announced: nothing may be written any more.
+    is_ended: bool,
+    /// When the last byte was acknowledged.
+    completed: Time,
+    /// When and why the connection was lost.
+    failed: Option<(Time, std::io::Error)>,
+}
+
+impl Transfer {
+    fn info(&self) -> sys::TcpInfo {
+        sys::tcp_info(self.stream.as_fd()).unwrap_or_default()
+    }
+
+    /// Does what is possible now; returns whether there may be more.
+    fn advance(&mut self, clock: Clock) -> bool {
+        if self.failed.is_some() || self.completed != Time::NEVER {
+            return false;
+        }
+        if self.is_ended {
+            let info = self.info();
+            self.failed = self.stream.take_error().ok().flatten().map(|why| (clock.now(), why));
+            if self.failed.is_none() && info.unacked == 0 && info.unsent == 0 {
+                self.completed = clock.now();
+            }
+            return false;
+        }
+        let done = if self.left == Some(0) { self.stream.shutdown(Shutdown::Write).map(|()| 0) } else { self.write() };
+        match done {
+            Ok(written) => {
+                self.is_ended = self.left == Some(0);
+                self.left = self.left.map(|left| left - written);
+                true
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => false,
+            Err(e) => {
+                self.failed = Some((clock.now(), e));
+                false
+            }
+        }
+    }
+
+    fn write(&mut self) -> std::io::Result<u64> {
+        let most = self.left.map_or(FILLER.len(), |left| left.min(FILLER.len() as u64) as usize);
+        self.stream.write(&FILLER[..most]).map(|written| written as u64)
     }
 }
 

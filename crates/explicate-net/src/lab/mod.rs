@@ -109,6 +109,7 @@ fn run_once(
     let hosts: Mutex<Vec<HostReport>> = Mutex::default();
     let forwarders: Mutex<Vec<Report<'_>>> = Mutex::default();
     let used = |node: usize| flows.iter().any(|f| f.kernel.is_none() && (f.ends.0 == node || f.ends.1 == node));
+    let listening: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::default()).collect();
     // The job of each thread, in the namespace that it enters first.
     let work = |job: Job| -> Result<()> {
         netns::enter(&job.namespace(plan, &flows))?;
@@ -123,7 +124,8 @@ fn run_once(
             Job::TcpSend(id) | Job::TcpReceive(id) => {
                 let flow = &flows[id];
                 let kernel_controller = flow.kernel.as_deref().unwrap_or_default();
-                let carried = kernel::Carried { scenario, flow, id, kernel_controller, seed, clock };
+                let listens = &listening[id];
+                let carried = kernel::Carried { scenario, flow, id, kernel_controller, seed, clock, listens };
                 let sends = matches!(job, Job::TcpSend(_));
                 keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
             }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
 
 use super::socket::{option, set_option};
@@ -21,32 +22,38 @@ pub struct TcpInfo {
     pub retransmitted: u32,
     /// Segments sent.
     pub segments_out: u32,
+    /// Bytes that were written and not sent yet.
+    pub unsent: u32,
 }
 
 /// Reads the state of a TCP connection.
 pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
-    /// struct tcp_info of linux/tcp.h, up to tcpi_segs_out: eight bytes, then words.
-    const WORDS: usize = 36;
+    /// struct tcp_info of linux/tcp.h, up to tcpi_notsent_bytes: eight bytes, then words.
+    const WORDS: usize = 37;
     let words: [u32; WORDS] = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
-    // Bytes 24, 68, 80, 100 and 136.
+    // Bytes 24, 68, 80, 100, 136 and 144.
     Ok(TcpInfo {
         unacked: words[6],
         rtt_us: words[17],
         cwnd: words[20],
         retransmitted: words[25],
         segments_out: words[34],
+        unsent: words[36],
     })
 }
 
-/// Connects with one of the kernel's congestion controllers, and segments of at most this length.
+/// Begins to connect with one of the kernel's congestion controllers, and segments of at most this length. The socket does not
+/// block: until it is connected, a write would block.
 pub fn tcp_connect(to: SocketAddr, congestion_control: &str, segment: u16) -> io::Result<TcpStream> {
     if !to.is_ipv4() {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    let (flags, protocol) = (SocketFlags::CLOEXEC, Some(ipproto::TCP));
+    let (flags, protocol) = (SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, Some(ipproto::TCP));
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, protocol)?;
     sockopt::set_tcp_congestion(&socket, congestion_control)?;
     set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, (segment + 12) as i32)?;
-    connect(&socket, &to)?;
-    Ok(socket.into())
+    match connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket.into()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -11,6 +11,7 @@ mod gateway_faults;
 mod gateway_ports;
 mod gateway_service;
 mod hostile;
+mod kernel_flows;
 mod lab;
 mod mtu;
 mod programs;
