@@ -60,7 +60,9 @@ fn summary(samples: &Table) -> String {
     let mut text = "run,variable,count,mean,last,checksum\n".to_string();
     for ((run, variable), values) in &by_name {
         let (count, last) = (values.len(), values[values.len() - 1]);
-        let mean = values.iter().sum::<f64>() / count as f64;
+        // Null where nothing was measured.
+        let known = || values.iter().filter(|x| !x.is_nan());
+        let mean = known().sum::<f64>() / known().count() as f64;
         text += &format!("{run},{variable},{count},{mean},{last},{:08x}\n", checksum(values));
     }
     text
