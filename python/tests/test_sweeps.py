@@ -25,6 +25,7 @@ from explicate.source import Source, value_text
 from explicate.summary import t_95
 from explicate.sweeps.design import Range, latin
 from explicate.sweeps.measures import COUNT, STATISTICS
+from explicate.sweeps.table import once
 from explicate.sweeps.work import run_unit
 
 AXES: dict[str, list[int] | list[str]] = {"flows.0.count": [1, 2, 3], "flows.1.protocol": ["xcp", "vcp"]}
@@ -444,3 +445,10 @@ def test_an_executor_by_a_wrong_name(scenario: Path, capsys: pytest.CaptureFixtu
     ):
         assert main([*command, name]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_warning_with_other_numbers_is_said_once() -> None:
+    """Two links of one run are two warnings; the same cause at another rate is none."""
+    first = ["line 6: the pi queue of r1->r2: 37 packets", "line 6: the pi queue of r2->r3: 37 packets"]
+    later = ["line 6: the pi queue of r1->r2: 75.5 packets", "line 6: the red queue of r1->r2: 75.5 packets"]
+    assert list(once([first, later, first])) == [*first, later[1]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,19 @@ from explicate.sweeps import measures
 from explicate.sweeps.design import numbers
 from explicate.sweeps.measures import Measure
 from explicate.sweeps.work import Failure, Unit
+
+NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
+
+
+def once(of_runs: Iterable[Sequence[str]]) -> dict[str, None]:
+    """Return the warnings of all runs, without those that differ only in numbers from one of an earlier run."""
+    kept: dict[str, None] = {}
+    seen: set[str] = set()
+    for warnings in of_runs:
+        forms = {warning: NUMBER.sub("0", warning) for warning in warnings}
+        kept |= dict.fromkeys(warning for warning in warnings if forms[warning] not in seen)
+        seen |= set(forms.values())
+    return kept
 
 
 class AllFailedError(RuntimeError):
@@ -119,7 +133,7 @@ def assemble(
     index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
     tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
     warned = dict(rows.select("key", "warnings").iter_rows()) if "warnings" in rows.columns else {}
-    warnings = dict.fromkeys(warning for unit in done for warning in (*unit.warnings, *(warned.get(unit.key) or ())))
+    warnings = once([*unit.warnings, *(warned.get(unit.key) or ())] for unit in done)
     lacking = measures.unmet(measures.names_in(tables), [Measure.of(text) for text in wanted])
     warnings |= dict.fromkeys(f"{one}; no run that succeeded has it" for one in lacking)
     return SweepResults(
