@@ -44,8 +44,9 @@ impl Reassembly {
 
     /// From now on gaps are skipped: [`Reassembly::next`] counts the segments that have arrived.
     pub fn pass_over_holes(&mut self) {
+        // Not for the copy of a SYN. What a forged one finds beyond a gap is forgotten.
         if !self.passes_over() {
-            self.missing = 0; // not for the copy of a SYN
+            (self.missing, self.beyond) = (0, None);
         }
     }
 
@@ -314,6 +315,19 @@ mod tests {
             assert_eq!((r.next(), r.is_in_order()), (arrived, arrived == 7));
         }
         assert_eq!((r.missing, r.payload()), (0, 64));
+    }
+
+    /// A SYN comes again, or one is forged in the midst of a flow that waited for its gaps.
+    #[test]
+    fn gaps_are_skipped_from_now_on_and_once() {
+        let mut r = with(&[0, 3, 5]);
+        for _ in 0..2 {
+            r.pass_over_holes();
+            for segment in [3, 5, 4, 2, 2] {
+                r.insert(segment, 100, 10, false);
+            }
+            assert_eq!((r.next(), r.missing), (5, 1));
+        }
     }
 
     /// Random segments, each up to four times, in and out of order: each counts once, whatever is missing.

@@ -396,12 +396,12 @@ impl SenderEndpoint {
     }
     /// A packet begins a stretch of departures.
     #[cold]
-    fn begin_stretch(&mut self, now: Time, number: u32, before: Stretch) {
+    fn begin_stretch(&mut self, now: Time, number: u32) {
         if number == 0 {
-            return self.departures.begin(now, number, before, &mut Default::default());
+            return self.departures.begin(now, number, &mut Default::default());
         }
         let rare = self.rare.get_or_insert_default();
-        self.departures.begin(now, number, before, &mut rare.departures);
+        self.departures.begin(now, number, &mut rare.departures);
     }
 
     /// Updates allowance and header from the sender, without an acknowledgement.
@@ -528,9 +528,8 @@ impl SenderEndpoint {
         let number = self.counts.sent as u32;
         out.transport.set_packet_number(number);
         out.transport.set_timestamp(stamp(now));
-        let before = self.departures;
         if !self.departures.record(now) {
-            self.begin_stretch(now, number, before);
+            self.begin_stretch(now, number);
         }
         self.counts.sent += 1;
     }

@@ -6,8 +6,9 @@ use crate::datagrams::programs::fails;
 use crate::datagrams::{
     HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, transfer, turn,
 };
+use explicate_core::datagram;
 use explicate_core::units::Time;
-use explicate_core::wire::{Packet, flag};
+use explicate_core::wire::{Packet, Transport, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::{self, Key, SHORT};
@@ -79,6 +80,16 @@ fn a_flood_finds_no_room() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// The header of the last packet that has arrived.
+fn last_packet(socket: &UdpSocket) -> Transport {
+    let (mut bytes, mut last) = ([0; 2000], None);
+    socket.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
+    while let Ok(length) = socket.recv(&mut bytes) {
+        last = datagram::read(&bytes[..length]).ok();
+    }
+    last.expect("a packet").packet.transport
+}
+
 #[test]
 fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     let address = |socket: &UdpSocket| match socket.local_addr().unwrap() {
@@ -91,8 +102,10 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     turn(&mut end);
     let own = end.address().unwrap();
     let cookie = |high| bytes(&Message::Cookie(number(high, 77), [1; 16]).to_packet(), &[]);
-    let ack = |flags, flow, segment, more: &[u8]| {
+    let ack = |echo: &Transport, flags, flow, segment, more: &[u8]| {
         let mut ack = Packet::EMPTY;
+        ack.transport.set_packet_number(echo.packet_number());
+        ack.transport.set_timestamp(echo.timestamp());
         ack.transport.set_flags(flag::ACK | flags);
         ack.transport.set_flow(flow);
         ack.transport.set_window(1000);
@@ -100,9 +113,10 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
         bytes(&ack, more)
     };
     let high = HIGH.to_be_bytes();
-    let connected = ack(flag::SYN, 77, 0, &[&high[..], &[0; 8]].concat());
-    let first = ack(0, 77, 1, &high);
-    let guessed = [ack(0, 78, 1, &high), ack(0, 77, 1, &[]), ack(0, 77, 1, &[0, 0, 0, 1])];
+    let connected = |echo: &Transport| ack(echo, flag::SYN, 77, 0, &[&high[..], &[0; 8]].concat());
+    let first = |echo: &Transport| ack(echo, 0, 77, 1, &high);
+    let syn = last_packet(&receiver);
+    let guessed = [ack(&syn, 0, 78, 1, &high), ack(&syn, 0, 77, 1, &[]), ack(&syn, 0, 77, 1, &[0, 0, 0, 1])];
     let ends = |high| {
         let number = number(high, 77);
         let (same, differs) = (Verdict::Same, Verdict::Differs);
@@ -118,7 +132,7 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     // The same address with another port is another host too.
     let neighbour = UdpSocket::bind("127.0.0.1:0").unwrap();
     for liar in [&stranger, &neighbour] {
-        for forged in [&cookie(HIGH), &connected, &first, &guessed[0]] {
+        for forged in [&cookie(HIGH), &connected(&syn), &first(&syn), &guessed[0]] {
             liar.send_to(forged, own).unwrap();
         }
         for message in ends(HIGH) {
@@ -138,9 +152,9 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     }
     turn(&mut end);
     assert_eq!((state(&end), end.sending[&77].have), ((0, TransferState::Open), None));
-    receiver.send_to(&connected, own).unwrap();
+    receiver.send_to(&connected(&last_packet(&receiver)), own).unwrap();
     turn(&mut end);
-    receiver.send_to(&first, own).unwrap();
+    receiver.send_to(&first(&last_packet(&receiver)), own).unwrap();
     turn(&mut end);
     assert_eq!(state(&end), (1, TransferState::Open), "the receiver itself is heard");
 }

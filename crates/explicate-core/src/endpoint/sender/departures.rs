@@ -38,20 +38,21 @@ impl Stretch {
     /// A packet leaves. Returns whether that is in this stretch; otherwise it begins another one.
     #[inline(always)]
     pub(super) fn record(&mut self, now: Time) -> bool {
-        let span = now.since(self.since).0;
-        // In nanoseconds it fits into 34 bits.
+        let span = now.0.wrapping_sub(self.since.0);
+        if span > LONGEST {
+            return false;
+        }
         self.lasts = (span >> 2) as u32;
-        span <= LONGEST
+        true
     }
 
-    /// A packet begins a stretch, and `ends` is the one before, without it. Each SYN does, so that only its own stamp is its, and
-    /// not one of an earlier session.
-    pub(super) fn begin(&mut self, now: Time, number: u32, ends: Stretch, earlier: &mut Earlier) {
+    /// A packet begins a stretch. Each SYN does, so that only its own stamp is its, and not one of an earlier session.
+    pub(super) fn begin(&mut self, now: Time, number: u32, earlier: &mut Earlier) {
         if number > 0 {
             if earlier.len() >= MOST {
                 earlier.pop_front();
             }
-            earlier.push_back(ends);
+            earlier.push_back(*self);
         }
         *self = Stretch { first: number, lasts: 0, since: now };
     }
@@ -61,10 +62,10 @@ impl Stretch {
     #[inline(always)]
     pub(super) fn age(&self, now: Time, echo: &Transport) -> Option<Time> {
         let age = stamp_age(now, echo.timestamp());
-        let most = now.since(self.since);
+        let most = now.0.wrapping_sub(self.since.0);
         // Not of the first: between it and one that a delayed acknowledgement also covers may be any time.
         let of_present = echo.packet_number().wrapping_sub(self.first).wrapping_sub(1) < i32::MAX as u32;
-        (of_present & (age <= most) & (most.0 <= LONGEST)).then_some(age)
+        (of_present & (age.0 <= most) & (most <= LONGEST)).then_some(age)
     }
 
     /// The age of the time stamp, whichever stretch it is of. A delayed acknowledgement echoes the number of one packet and the
@@ -98,9 +99,8 @@ mod tests {
 
     impl Departures {
         fn record(&mut self, now: Time, number: u32) {
-            let before = self.0;
             if !self.0.record(now) {
-                self.0.begin(now, number, before, &mut self.1);
+                self.0.begin(now, number, &mut self.1);
             }
         }
         fn age(&self, now: Time, echo: &Transport) -> Option<Time> {

@@ -59,7 +59,7 @@ impl SenderEndpoint {
 
     #[cold]
     pub(super) fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
-        self.begin_stretch(now, self.counts.sent as u32, self.departures);
+        self.begin_stretch(now, self.counts.sent as u32);
         self.begin(out, now, header_bytes(false));
         out.congestion = Congestion::NONE;
         out.transport.set_flags(flag::SYN);
