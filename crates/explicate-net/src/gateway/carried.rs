@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// Name of the table.
 pub const TABLE: &str = "explicate_carried";
 /// How long after its last segment a connection is remembered, in units of nft: longer than the kernel's longest time between two
-/// segments of a connection that waits for an answer (2 min), and than three keep-alive probes of a gateway (5 min each).
+/// segments of a connection that waits for an answer (2 min), and than the keep-alive questions of a gateway ([`intercept`](super::intercept), 2 min).
 pub const REMEMBERED: &str = "15m";
 /// Connections of a family that are remembered. Further ones are carried, but not remembered.
 const MOST: u32 = 65_536;

@@ -14,9 +14,12 @@ use crate::sys;
 
 /// Connections that wait to be accepted, per listener.
 const BACKLOG: u32 = 1024;
-/// A host that is silent for so long is asked whether it still has the connection. Its answers keep the connection in the kernel's memory
+/// A host that has been silent for so long is asked whether it still has the connection, again in these intervals, and is gone after so
+/// many questions: a host that vanished holds its place for 2 minutes. Its answers keep the connection in the kernel's memory
 /// ([`carried`](super::carried)).
-const KEEP_ALIVE: Duration = Duration::from_secs(300);
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE_AGAIN: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TRIES: u32 = 6;
 
 /// The listener of intercepted connections of one family. Needs CAP_NET_ADMIN or CAP_NET_RAW.
 pub fn listen(port: u16, ipv6: bool) -> io::Result<TcpListener> {
@@ -55,6 +58,8 @@ pub fn prepare(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let _ = sockopt::set_socket_keepalive(stream, true);
     let _ = sockopt::set_tcp_keepidle(stream, KEEP_ALIVE);
+    let _ = sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE_AGAIN);
+    let _ = sockopt::set_tcp_keepcnt(stream, KEEP_ALIVE_TRIES);
     let _ = end_by_reset(stream);
 }
 

@@ -220,6 +220,20 @@ async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<((SendStrea
     Ok(((send, receive), tunnel))
 }
 
+/// Connects to the destination of a peer's client.
+async fn connect(preface: &Preface, from: ClientAddress) -> std::result::Result<TcpStream, Cause> {
+    match tokio::time::timeout(CONNECT, intercept::connect(preface, from)).await {
+        Ok(Ok(tcp)) => Ok(tcp),
+        Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
+        Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
+        Ok(Err(reason)) => {
+            tracing::info!(destination = %preface.destination, %reason, "cannot connect");
+            Err(Cause::Unreachable)
+        }
+        Err(_) => Err(Cause::TimedOut),
+    }
+}
+
 impl Gateway {
     /// A gateway on this endpoint.
     pub fn new(
@@ -417,7 +431,7 @@ impl Gateway {
             return self.hear(key, count, &mut receive).await;
         }
         let opened = match read {
-            Ok(()) => self.open_onward(key, &head).await,
+            Ok(()) => self.open_onward(key, &head, &mut receive).await,
             Err(cause) => Err(cause),
         };
         let cause = match opened {
@@ -431,7 +445,7 @@ impl Gateway {
             }
             Err(cause) => cause,
         };
-        count(&self.counters.refused);
+        count(if cause == Cause::Reset { &self.counters.resets } else { &self.counters.refused });
         relay::abort(&mut send, &mut receive, cause);
     }
 
@@ -439,26 +453,27 @@ impl Gateway {
         self: &Arc<Gateway>,
         key: PublicKey,
         head: &[u8; preface::LEN],
+        receive: &mut RecvStream,
     ) -> std::result::Result<(Onward, Place), Cause> {
         let preface = Preface::parse(head).map_err(|_| Cause::NotAllowed)?;
         let table = self.table();
         table.allow(key, &preface)?;
         let place = Place::take(self).ok_or(Cause::TooMany)?;
-        if let Some(peer) = table.beyond(key, &preface) {
-            return Ok((Onward::Peer(open(peer, &preface).await?.0), place));
+        let beyond = table.beyond(key, &preface);
+        if beyond.is_none() {
+            table.permit(key, &preface, &self.own.borrow())?;
         }
-        table.permit(key, &preface, &self.own.borrow())?;
-        let connecting = intercept::connect(&preface, table.config.site.client_address);
-        match tokio::time::timeout(CONNECT, connecting).await {
-            Ok(Ok(tcp)) => Ok((Onward::Host(tcp), place)),
-            Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
-            Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
-            Ok(Err(reason)) => {
-                tracing::info!(destination = %preface.destination, %reason, "cannot connect");
-                Err(Cause::Unreachable)
+        let reaching = async {
+            match beyond {
+                Some(peer) => open(peer, &preface).await.map(|(streams, _)| Onward::Peer(streams)),
+                None => connect(&preface, table.config.site.client_address).await.map(Onward::Host),
             }
-            Err(_) => Err(Cause::TimedOut),
-        }
+        };
+        let reset = async {
+            relay::is_reset(receive).await;
+            Err(Cause::Reset)
+        };
+        Ok((relay::unless(reaching, reset).await?, place))
     }
 
     /// Carries a connection that the site has opened to `destination`.
@@ -479,9 +494,16 @@ impl Gateway {
         if told || peer.current().is_none() {
             return self.without_tunnel(tcp, &preface, (place, told)).await;
         }
-        match open(peer, &preface).await {
+        let reset = async {
+            relay::failed(&tcp).await;
+            Err(Cause::Reset)
+        };
+        match relay::unless(open(peer, &preface), reset).await {
             Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel).await, place),
-            Err(_) => intercept::reset(tcp),
+            Err(_) => {
+                count(&self.counters.resets);
+                intercept::reset(tcp);
+            }
         }
     }
 
@@ -496,24 +518,25 @@ impl Gateway {
     }
 
     /// Connects to the destination by plain routing; `told` says that this is all that is wanted.
-    async fn without_tunnel(&self, mut tcp: TcpStream, preface: &Preface, (place, told): (Place, bool)) {
+    async fn without_tunnel(&self, tcp: TcpStream, preface: &Preface, (place, told): (Place, bool)) {
         if !told && self.table().config.site.when_down == WhenDown::Reset {
             count(&self.counters.refused);
             return intercept::reset(tcp);
         }
-        let connecting = intercept::connect(preface, ClientAddress::Keep);
-        let Ok(Ok(mut onward)) = tokio::time::timeout(CONNECT, connecting).await else {
-            count(&self.counters.refused);
-            return intercept::reset(tcp);
+        let reset = async {
+            relay::failed(&tcp).await;
+            Err(Cause::Reset)
+        };
+        let onward = match relay::unless(connect(preface, ClientAddress::Keep), reset).await {
+            Ok(onward) => onward,
+            Err(cause) => {
+                count(if cause == Cause::Reset { &self.counters.resets } else { &self.counters.refused });
+                return intercept::reset(tcp);
+            }
         };
         count(&self.counters.direct);
-        if tokio::io::copy_bidirectional(&mut tcp, &mut onward).await.is_err() {
+        if !relay::direct(tcp, onward).await {
             count(&self.counters.resets);
-            intercept::reset(tcp);
-            intercept::reset(onward);
-        } else {
-            intercept::release(tcp);
-            intercept::release(onward);
         }
         drop(place);
     }

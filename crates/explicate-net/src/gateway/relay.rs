@@ -3,11 +3,18 @@
 //! Each direction ends by itself where its sender closes it (FIN there, FIN here). An error of either side ends both
 //! directions by a reset at both ends: no connection closes orderly behind missing bytes. Each direction holds one block of
 //! [`BLOCK`] bytes; QUIC's flow control bounds the rest.
+//!
+//! A reset is noticed while bytes wait, too, and what waits is dropped at both ends (RFC 9293 section 3.10.7.4, RFC 9000
+//! section 3.5). It does not stop bytes that its host had closed behind: these are delivered first.
 
-use quinn::{ReadError, RecvStream, SendStream, VarInt, WriteError};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use std::future::{Future, pending};
+use std::io;
+use std::time::Duration;
+
+use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use rustix::net::{Shutdown, shutdown};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::intercept;
 use super::tunnel::Tunnel;
@@ -50,74 +57,218 @@ pub struct Carried {
     pub received: u64,
 }
 
-async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, tunnel: &Tunnel, count: &mut u64) -> Result<(), ()> {
-    let mut block = vec![0; BLOCK];
-    let _ = stream.set_priority(1);
+/// What ended a connection before its time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    /// The TCP connection.
+    Host,
+    /// The stream.
+    Peer,
+}
+
+/// Completes when a TCP connection has failed, whether or not it still has bytes to be read.
+pub async fn failed(tcp: &TcpStream) {
+    let none = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
+    while tcp.ready(Interest::ERROR).await.is_ok() && matches!(tcp.take_error(), Ok(None)) {
+        // The error was taken by another call, or there was none: waits for the next one.
+        let _ = tcp.try_io(Interest::ERROR, none);
+    }
+}
+
+/// How often a stream is looked at whose bytes wait.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Completes when a stream has been reset, whether or not it still has bytes to be read.
+///
+/// quinn's own `received_reset` would leave its waker behind if the stream then ends orderly, since nothing wakes it any more. Reading no
+/// byte fails after a reset, and leaves none while there are bytes.
+pub async fn is_reset(stream: &mut RecvStream) {
     loop {
-        let read = tokio::select! {
-            read = tcp.read(&mut block) => read.map_err(drop)?,
-            // The peer reads no more, so what the client still sends cannot be delivered.
-            _ = stream.stopped() => return Err(()),
-        };
-        // Behind less than a block the client may wait for an answer.
-        if read < BLOCK {
-            tunnel.cover();
-        }
-        if read == 0 {
-            return stream.finish().map_err(drop);
-        }
-        let mut written = 0;
-        while written < read {
-            let rest = &block[written..read];
-            let some = if *count > YOUNG { tunnel.turns.write(stream, rest).await } else { stream.write(rest).await };
-            written += some.map_err(|_: WriteError| ())?;
-        }
-        *count += read as u64;
-        if *count > YOUNG {
-            let _ = stream.set_priority(0);
+        match stream.read_chunk(0, true).await {
+            Ok(Some(_)) => tokio::time::sleep(LOOK).await,
+            Ok(None) => pending().await,
+            Err(_) => return,
         }
     }
 }
 
-async fn to_tcp(stream: &mut RecvStream, tcp: &mut WriteHalf<'_>, count: &mut u64) -> Result<(), ()> {
-    while let Some(chunk) = stream.read_chunk(BLOCK, true).await.map_err(|_: ReadError| ())? {
-        tcp.write_all(&chunk.bytes).await.map_err(drop)?;
+async fn read(tcp: &TcpStream, block: &mut [u8]) -> io::Result<usize> {
+    loop {
+        tcp.readable().await?;
+        match tcp.try_read(block) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+    }
+}
+
+async fn write_all(tcp: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match tcp.try_write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => tcp.writable().await?,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Carries what the host sends; `finished` when it has closed its half and all of it is on the way. Ends without that when the peer
+/// takes no more.
+async fn to_peer(
+    tcp: &TcpStream,
+    stream: &mut SendStream,
+    tunnel: &Tunnel,
+    count: &mut u64,
+    finished: &mut bool,
+) -> Result<(), Broken> {
+    let stopped = stream.stopped();
+    let carries = async {
+        let mut block = vec![0; BLOCK];
+        let _ = stream.set_priority(1);
+        loop {
+            let read = read(tcp, &mut block).await.map_err(|_| Broken::Host)?;
+            // Behind less than a block the client may wait for an answer.
+            if read < BLOCK {
+                tunnel.cover();
+            }
+            if read == 0 {
+                *finished = stream.finish().is_ok();
+                return Ok(());
+            }
+            let mut written = 0;
+            while written < read {
+                let rest = &block[written..read];
+                let some =
+                    if *count > YOUNG { tunnel.turns.write(stream, rest).await } else { stream.write(rest).await };
+                match some {
+                    Ok(some) => written += some,
+                    Err(WriteError::Stopped(_)) => return Ok(()),
+                    Err(_) => return Err(Broken::Peer),
+                }
+            }
+            *count += read as u64;
+            if *count > YOUNG {
+                let _ = stream.set_priority(0);
+            }
+        }
+    };
+    unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await
+}
+
+async fn to_tcp(stream: &mut RecvStream, tcp: &TcpStream, count: &mut u64) -> Result<(), Broken> {
+    while let Some(chunk) = stream.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)? {
+        tokio::select! {
+            biased;
+            written = write_all(tcp, &chunk.bytes) => written.map_err(|_| Broken::Host)?,
+            () = is_reset(stream) => return Err(Broken::Peer),
+        }
         *count += chunk.bytes.len() as u64;
     }
-    tcp.shutdown().await.map_err(drop)
+    shutdown(tcp, Shutdown::Write).map_err(|_| Broken::Host)
 }
 
 /// Carries both directions to their ends; whether both ended orderly.
 pub async fn run(
-    mut tcp: TcpStream,
+    tcp: TcpStream,
     (mut send, mut receive): (SendStream, RecvStream),
     tunnel: &Tunnel,
 ) -> (Carried, bool) {
-    let mut carried = Carried::default();
-    let (mut reader, mut writer) = tcp.split();
-    let Carried { sent, received } = &mut carried;
-    let both =
-        tokio::try_join!(to_peer(&mut reader, &mut send, tunnel, sent), to_tcp(&mut receive, &mut writer, received));
-    if both.is_err() {
-        abort(&mut send, &mut receive, Cause::Reset);
-        intercept::reset(tcp);
-    } else {
-        intercept::release(tcp);
+    let (mut carried, mut finished) = (Carried::default(), false);
+    let ended = {
+        let there = to_peer(&tcp, &mut send, tunnel, &mut carried.sent, &mut finished);
+        let back = to_tcp(&mut receive, &tcp, &mut carried.received);
+        unless(async { tokio::try_join!(there, back).map(drop) }, async {
+            failed(&tcp).await;
+            Err(Broken::Host)
+        })
+        .await
+    };
+    // What a host had sent and closed behind is still delivered: here what the stream has, or what the kernel has for the host.
+    if !finished || ended == Err(Broken::Peer) {
+        let _ = send.reset(Cause::Reset.into());
     }
-    (carried, both.is_ok())
+    match ended {
+        Ok(()) => intercept::release(tcp),
+        Err(_) => {
+            let _ = receive.stop(Cause::Reset.into());
+            intercept::reset(tcp);
+        }
+    }
+    (carried, ended.is_ok() && finished)
 }
 
-async fn to_stream(from: &mut RecvStream, to: &mut SendStream, count: &mut u64) -> Result<(), ()> {
-    loop {
-        let chunk = tokio::select! {
-            chunk = from.read_chunk(BLOCK, true) => chunk.map_err(|_: ReadError| ())?,
-            _ = to.stopped() => return Err(()),
-        };
-        let Some(chunk) = chunk else { return to.finish().map_err(drop) };
-        let length = chunk.bytes.len() as u64;
-        to.write_chunk(chunk.bytes).await.map_err(|_: WriteError| ())?;
-        *count += length;
+/// The result of `what`, unless `other` comes first.
+pub async fn unless<T>(what: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
+    tokio::select! {
+        result = what => result,
+        result = other => result,
     }
+}
+
+/// Carries from one TCP connection to another; `finished` when the first has closed its half.
+async fn pump(from: &TcpStream, to: &TcpStream, finished: &mut bool) -> io::Result<()> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        let read = read(from, &mut block).await?;
+        if read == 0 {
+            *finished = true;
+            return shutdown(to, Shutdown::Write).map_err(io::Error::from);
+        }
+        write_all(to, &block[..read]).await?;
+    }
+}
+
+/// Carries both directions between two TCP connections to their ends; whether both ended orderly.
+pub async fn direct(near: TcpStream, far: TcpStream) -> bool {
+    let mut finished = [false; 2];
+    let orderly = {
+        let [there, back] = &mut finished;
+        tokio::select! {
+            both = async { tokio::try_join!(pump(&near, &far, there), pump(&far, &near, back)) } => both.is_ok(),
+            () = failed(&near) => false,
+            () = failed(&far) => false,
+        }
+    };
+    let [there, back] = finished;
+    // What a host had sent and closed behind is still delivered.
+    for (tcp, all) in [(far, there), (near, back)] {
+        if all { intercept::release(tcp) } else { intercept::reset(tcp) }
+    }
+    orderly
+}
+
+/// Carries from one stream to another; `finished` when all of it is on the way.
+async fn to_stream(
+    from: &mut RecvStream,
+    to: &mut SendStream,
+    count: &mut u64,
+    finished: &mut bool,
+) -> Result<(), Broken> {
+    let stopped = to.stopped();
+    let carries = async {
+        while let Some(chunk) = from.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)? {
+            let length = chunk.bytes.len() as u64;
+            let written = async { to.write_chunk(chunk.bytes).await };
+            let reset = async {
+                is_reset(from).await;
+                Err(WriteError::ClosedStream)
+            };
+            match unless(written, reset).await {
+                Ok(()) => {}
+                Err(WriteError::Stopped(_)) => return Ok(()),
+                Err(_) => return Err(Broken::Peer),
+            }
+            *count += length;
+        }
+        *finished = to.finish().is_ok();
+        Ok(())
+    };
+    let ended = unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await;
+    if !*finished {
+        let _ = from.stop(Cause::Reset.into());
+    }
+    ended
 }
 
 /// Carries both directions between a stream of one peer and one of another to their ends, as [`run`] does.
@@ -125,19 +276,97 @@ pub async fn between(
     (mut send, mut receive): (SendStream, RecvStream),
     (mut onward_send, mut onward_receive): (SendStream, RecvStream),
 ) -> (Carried, bool) {
-    let mut carried = Carried::default();
-    let Carried { sent, received } = &mut carried;
-    let there = to_stream(&mut receive, &mut onward_send, received);
-    let both = tokio::try_join!(there, to_stream(&mut onward_receive, &mut send, sent));
+    let (mut carried, mut finished) = (Carried::default(), [false; 2]);
+    let [out, home] = &mut finished;
+    let there = to_stream(&mut receive, &mut onward_send, &mut carried.received, out);
+    let back = to_stream(&mut onward_receive, &mut send, &mut carried.sent, home);
+    let both = tokio::try_join!(there, back);
     if both.is_err() {
         abort(&mut send, &mut receive, Cause::Reset);
         abort(&mut onward_send, &mut onward_receive, Cause::Reset);
     }
-    (carried, both.is_ok())
+    let [out, home] = finished;
+    for (stream, all) in [(&mut onward_send, out), (&mut send, home)] {
+        if !all {
+            let _ = stream.reset(Cause::Reset.into());
+        }
+    }
+    (carried, out && home)
 }
 
 /// Resets a stream in both directions.
 pub fn abort(send: &mut SendStream, receive: &mut RecvStream, cause: Cause) {
     let _ = send.reset(cause.into());
     let _ = receive.stop(cause.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use quinn::ReadError;
+
+    use super::super::turns::tests::connected;
+    use super::*;
+
+    /// Streams of two peers that a hub joins, at the peers.
+    type Ends = [(SendStream, RecvStream); 2];
+
+    /// What becomes of two joined streams when the peers do this with them, and what the hub has carried.
+    fn joined<F: Future<Output = ()>>(peers: impl FnOnce(Ends) -> F) -> (Carried, bool) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let all = async {
+            let ((near, hub_near, _a), (hub_far, far, _b)) = (connected().await, connected().await);
+            let (mut out, home) = near.open_bi().await.unwrap();
+            out.write_all(b"preface").await.unwrap();
+            let mut inward = hub_near.accept_bi().await.unwrap();
+            inward.1.read_exact(&mut [0; 7]).await.unwrap();
+            let mut onward = hub_far.open_bi().await.unwrap();
+            onward.0.write_all(b"preface").await.unwrap();
+            let mut end = far.accept_bi().await.unwrap();
+            end.1.read_exact(&mut [0; 7]).await.unwrap();
+            tokio::join!(between(inward, onward), peers([(out, home), end])).0
+        };
+        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), all).await }).expect("an end")
+    }
+
+    /// Writes until nothing more is taken for some time.
+    async fn fill(stream: &mut SendStream) {
+        const PATIENCE: Duration = Duration::from_millis(300);
+        while let Ok(Ok(_)) = tokio::time::timeout(PATIENCE, stream.write(&[7; BLOCK])).await {}
+    }
+
+    #[test]
+    fn a_hub_passes_on_resets_of_streams_that_nobody_reads() {
+        let near = joined(async |[mut near, mut far]: Ends| {
+            fill(&mut near.0).await;
+            abort(&mut near.0, &mut near.1, Cause::Reset);
+            assert_eq!(far.1.received_reset().await.unwrap(), Some(Cause::Reset.into()));
+            assert_eq!(far.0.stopped().await.unwrap(), Some(Cause::Reset.into()));
+        });
+        let far = joined(async |[mut near, mut far]: Ends| {
+            fill(&mut near.0).await;
+            abort(&mut far.0, &mut far.1, Cause::Refused);
+            assert_eq!(near.0.stopped().await.unwrap(), Some(Cause::Reset.into()));
+            assert_eq!(near.1.read_chunk(9, true).await, Err(ReadError::Reset(Cause::Reset.into())));
+        });
+        assert!(!near.1 && !far.1, "{near:?} {far:?}");
+    }
+
+    #[test]
+    fn a_hub_delivers_what_was_closed_behind() {
+        let bytes = vec![5; 200_000];
+        let (carried, orderly) = joined(async |[mut near, mut far]: Ends| {
+            let sends = async {
+                near.0.write_all(&bytes).await.unwrap();
+                near.0.finish().unwrap();
+                // Its host is gone: nothing can come back any more.
+                near.1.stop(Cause::Reset.into()).unwrap();
+                near
+            };
+            let reads = async { far.1.read_to_end(1 << 20).await.unwrap() };
+            let (_near, read) = tokio::join!(sends, reads);
+            assert!(read == bytes, "{} bytes", read.len());
+            assert_eq!(far.0.stopped().await.unwrap(), Some(Cause::Reset.into()));
+        });
+        assert_eq!((carried.received, orderly), (200_000, false));
+    }
 }

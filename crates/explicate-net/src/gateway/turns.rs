@@ -44,7 +44,7 @@ impl Turns {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
@@ -62,7 +62,8 @@ mod tests {
     const ENOUGH: u64 = 32 << 20;
 
     fn identity() -> Identity {
-        let folder = std::env::temp_dir().join(format!("explicate-turns-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("explicate-turns-{}-{}", std::process::id(), crate::sys::monotonic()));
         std::fs::create_dir_all(&folder).unwrap();
         let _ = keygen(&folder.join("key"));
         let identity = Identity::load(&folder.join("key")).unwrap();
@@ -70,7 +71,8 @@ mod tests {
         identity
     }
 
-    async fn connected() -> (Connection, Connection, [Endpoint; 2]) {
+    /// Two ends of a connection, and their endpoints.
+    pub(in super::super) async fn connected() -> (Connection, Connection, [Endpoint; 2]) {
         let identity = identity();
         let mut transport = TransportConfig::default();
         transport.send_window(WINDOW as u64).stream_receive_window(VarInt::from_u32(UNREAD));

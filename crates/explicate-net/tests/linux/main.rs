@@ -7,6 +7,7 @@ mod files;
 mod gateway;
 mod gateway_destinations;
 mod gateway_direct;
+mod gateway_ends;
 mod gateway_faults;
 mod gateway_ports;
 mod gateway_service;

@@ -1,11 +1,13 @@
 //! Gateways in real time: a full port beside other packets, a long path with losses. Needs root, and an otherwise idle machine.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use crate::common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
+use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
 use crate::common::{eventually, last_json, measured, run};
 use explicate_net::gateway::status::ask;
 use explicate_net::sys::monotonic;
@@ -71,6 +73,48 @@ fn a_long_path_with_losses_is_filled_at_once() {
         assert!(seconds < 6.5, "{seconds} s; {sent}");
         let peer = &status(&sites, "ga")["peers"][0];
         assert!(peer["repaired"].as_u64() > Some(20), "{peer}");
+    });
+}
+
+/// An upload that its client resets: what arrives after that is what the line carries in a round trip and 0.2 s, at most, and both
+/// gateways have freed its place by then.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_reset_upload_stops_within_a_round_trip() {
+    measured(|| {
+        let sites = Sites::new();
+        let line = |rate: u32| format!("rate = \"{rate}Mbit/s\", delay = \"100ms\"");
+        let _link = sites.net.start("l", &["link", "left", "right", "--there", &line(5), "--back", &line(20)]);
+        let near = sites.configure("ga", "", "[wan]\nrate = \"4.8Mbit/s\"");
+        let far = sites.configure("gb", "", "[wan]\nrate = \"19Mbit/s\"");
+        let _gateways = [("gb", far), ("ga", near)].map(|(name, config)| sites.gateway(name, &config));
+        sites.connected();
+        let arrived = Arc::new(AtomicU64::new(0));
+        let counted = arrived.clone();
+        let server = serve(&sites.net, "10.2.0.2:7001", move |mut stream, _| {
+            let mut block = vec![0; 64 << 10];
+            while let Ok(length @ 1..) = stream.read(&mut block) {
+                counted.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        });
+        let mut stream = connect(&sites.net, "10.2.0.2:7001");
+        stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+        let began = monotonic();
+        while monotonic() - began < 5_000_000_000 {
+            let _ = stream.write(&[7; 64 << 10]);
+        }
+        let (before, began) = (arrived.load(Ordering::Relaxed), monotonic());
+        reset(stream);
+        let states = ["ga", "gb"].map(|name| sites.net.folder.join(name).join("run/gateway.sock"));
+        while states.iter().any(|path| ask(path).unwrap()["connections"] != 0) {
+            sleep(Duration::from_millis(2));
+        }
+        let seconds = (monotonic() - began) as f64 / 1e9;
+        server.join().unwrap();
+        let after = arrived.load(Ordering::Relaxed) - before;
+        println!("{after} bytes arrived after the reset, {seconds:.3} s until both places were free");
+        assert!(before > 1_000_000 && after < 240_000, "{before} bytes, and {after} after the reset");
+        assert!(seconds < 0.4, "{seconds} s");
     });
 }
 
