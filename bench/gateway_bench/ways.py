@@ -133,7 +133,7 @@ class Gateways:
             f'[site]\ninterfaces = ["site0"]\nnetworks = ["{own}.0.0/16"]\n{self.wan(host)}'
         )
         if limit := self.net.line.limit:
-            text += f"[limits]\nconnection_bytes = {limit}\npeer_bytes = {limit}\n"
+            text += f"[limits]\nconnection_bytes = {limit}\npeer_bytes = {8 * limit}\n"
         for peer in self.hosts[1:] if host == "b" else ["b"]:
             network = "10.2" if peer == "b" else f"10.{10 + int(peer[1:])}"
             address = f'address = "{FAR}:49407"\n' if peer == "b" else ""

@@ -272,6 +272,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("flows_unanswered", "Explicit flows to whose packets no router has added feedback."),
     ("gateway_connections", "Connections that are open."),
     ("gateway_memory_bytes", "Memory in use."),
+    ("gateway_waiting_connections", "Connections that have waited for a host for half a second, here or at the peer."),
     ("line_queue_bytes", "Bytes in the gateway's port."),
     ("line_queue_packets", "Packets in the gateway's port."),
     ("line_rate_bps", "Rate of the gateway's port."),

@@ -85,7 +85,7 @@ fn bind(args: &Recv) -> SocketAddr {
 fn limits(args: &Recv) -> Limits {
     // Half of the memory for one stream: one transfer fills a path of that bandwidth-delay product.
     let memory = (args.memory / 4).clamp(1, 512) << 20;
-    Limits { connections: args.flows_per_source, connection_bytes: memory / 2, peer_bytes: memory }
+    Limits { connections: args.flows_per_source, connection_bytes: Some(memory / 2), peer_bytes: memory }
 }
 
 fn listening(args: &Recv, address: String, invitation: Option<&Invitation>) -> Result<()> {

@@ -94,7 +94,7 @@ async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
     let content = content(args)?;
     let bind: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let limits = Limits { peer_bytes: LEAST_WINDOW, ..Limits::default() };
+    let limits = Limits { peer_bytes: LEAST_WINDOW, connection_bytes: Some(LEAST_WINDOW), ..Limits::default() };
     let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits, None)?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let ends = (&endpoint, &transport, &identity);

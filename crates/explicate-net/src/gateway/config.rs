@@ -204,32 +204,56 @@ pub enum WhenDown {
 pub struct Limits {
     /// Connections at a time.
     pub connections: u32,
-    /// Bytes of one connection that a peer may send before they are delivered.
-    pub connection_bytes: u32,
-    /// The same for all connections with one peer; also the bytes kept for repetition.
+    /// Bytes of one connection that a peer may send before they are delivered; without it, as many as the path needs.
+    pub connection_bytes: Option<u32>,
+    /// The same for all connections with one peer; also the most that is kept of long transfers for repetition.
     pub peer_bytes: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 4096, connection_bytes: 8 << 20, peer_bytes: 16 << 20 }
+        Limits { connections: 4096, connection_bytes: None, peer_bytes: 256 << 20 }
     }
 }
+
+/// The window of a peer is that of so many connections at least: as many, less one, may have hosts that do not read, and the others go
+/// on.
+const LEAST_CONNECTIONS: u32 = 8;
 
 impl Limits {
     fn check(&self) -> std::result::Result<(), String> {
         if self.connections == 0 {
             return Err("`connections` is at least 1".to_string());
         }
-        if self.connection_bytes < LEAST_BYTES {
+        let least = LEAST_CONNECTIONS * LEAST_BYTES;
+        if self.peer_bytes < least {
+            return Err(format!("`peer_bytes` is at least {least}"));
+        }
+        let Some(connection_bytes) = self.connection_bytes else { return Ok(()) };
+        if connection_bytes < LEAST_BYTES {
             return Err(format!("`connection_bytes` is at least {LEAST_BYTES}"));
         }
-        if self.peer_bytes < self.connection_bytes {
-            return Err(format!("`peer_bytes` is at least `connection_bytes`, {}", self.connection_bytes));
+        if connection_bytes > self.most_window() {
+            return Err(format!(
+                "`connection_bytes` is {connection_bytes}, and `peer_bytes` is {}: that is the window of fewer than {LEAST_CONNECTIONS} \
+                 connections, so that {} whose hosts do not read stop all; leave `connection_bytes` out, or write `peer_bytes = {}`, \
+                 better {}",
+                self.peer_bytes,
+                self.peer_bytes.div_ceil(connection_bytes),
+                connection_bytes as u64 * LEAST_CONNECTIONS as u64,
+                connection_bytes as u64 * GOOD_CONNECTIONS as u64,
+            ));
         }
         Ok(())
     }
+    /// The most bytes that the window of a connection may have.
+    pub fn most_window(&self) -> u32 {
+        self.peer_bytes / LEAST_CONNECTIONS
+    }
 }
+
+/// The window of a peer is better that of so many connections.
+const GOOD_CONNECTIONS: u32 = 64;
 
 /// The least `connection_bytes`: two blocks of a relay.
 const LEAST_BYTES: u32 = 65_536;
@@ -510,7 +534,11 @@ mod tests {
         assert!(message("address = \":49407\"\n").contains("needs a host"));
         assert!(message("address = \"a:70000\"\n").contains("needs a host and a port"));
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("`connection_bytes` is at least 65536"));
-        assert!(message("[limits]\npeer_bytes = 5\n").contains("`peer_bytes` is at least `connection_bytes`, 8388608"));
+        assert!(message("[limits]\npeer_bytes = 5\n").contains("`peer_bytes` is at least 524288"));
+        let ratio = message("[limits]\nconnection_bytes = 8388608\npeer_bytes = 16777216\n");
+        assert!(ratio.contains("so that 2 whose hosts do not read stop all"), "{ratio}");
+        assert!(ratio.contains("write `peer_bytes = 67108864`, better 536870912"), "{ratio}");
+        assert!(Config::parse(&text("[limits]\nconnection_bytes = 8388608\npeer_bytes = 67108864\n")).is_ok());
         assert!(message("[limits]\nconnections = 0\n").contains("at least 1"));
         assert!(message("[wan]\nrate = true\n").contains("expected a rate in quotes, as in \"20Mbit/s\""));
         // A number without a unit is one of bit/s, and the message keeps it.

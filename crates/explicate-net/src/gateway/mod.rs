@@ -4,8 +4,8 @@
 //!   routes and sysctls, and [`carried`] is what it remembers of connections;
 //! - [`run`](run()) opens the sockets, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
-//!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, and [`peers`] keeps one QUIC
-//!   connection per peer;
+//!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
+//!   QUIC connection per peer, and [`open`] lists what is carried;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
 //!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
@@ -23,6 +23,7 @@ pub mod identity;
 pub mod intercept;
 pub mod kernel;
 pub mod network;
+pub mod open;
 pub mod parity;
 pub mod peers;
 pub mod plain;

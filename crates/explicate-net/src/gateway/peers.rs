@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use explicate_core::units::Rate;
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -15,6 +16,7 @@ use super::config::{self, ClientAddress, Config, WhenDown};
 use super::destinations;
 use super::identity::{Identity, PublicKey};
 use super::intercept;
+use super::open::{self, Open};
 use super::port::Port;
 use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
@@ -23,6 +25,7 @@ use super::silence;
 use super::told::{self, Marked};
 use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
+use super::turns;
 use crate::error::{Error, Result};
 
 /// Between two attempts to reach a peer.
@@ -35,6 +38,13 @@ const CONNECT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface.
 const PREFACE: Duration = Duration::from_secs(10);
+
+/// How long a peer may take to greet: that takes a round trip. One that does not is used without turns.
+const GREETING: Duration = Duration::from_secs(10);
+/// Most calls in a row because the path needs larger windows. Only a path whose round trip or address changes needs more than one.
+const CALLS: u32 = 3;
+/// Closes a connection whose path needs larger windows.
+const OUTGROWN: u32 = 1;
 
 /// Counters of a gateway.
 #[derive(Default, Debug)]
@@ -72,6 +82,8 @@ struct Link {
     told: Mutex<Vec<IpAddr>>,
     /// A task calls the peer.
     called: AtomicBool,
+    /// Connections in a row that were closed because the path needs larger windows.
+    outgrown: AtomicU32,
 }
 
 /// A peer.
@@ -174,7 +186,7 @@ pub struct Gateway {
     table: RwLock<Arc<Table>>,
     identity: Identity,
     endpoint: Endpoint,
-    transport: Transport,
+    pub(super) transport: Transport,
     /// Where the kernel gets addresses that peers have told, and those of this machine.
     marked: Marked,
     own: watch::Sender<Vec<IpAddr>>,
@@ -184,22 +196,32 @@ pub struct Gateway {
     pub capacity: Option<Arc<Capacity>>,
     /// Counters.
     pub counters: Counters,
+    /// Connections that are open.
+    pub open: open::List,
 }
 
 /// A place among the connections that are open at a time.
-struct Place(Arc<Gateway>);
+struct Place {
+    gateway: Arc<Gateway>,
+    number: u64,
+    open: Arc<Open>,
+}
 
 impl Place {
-    fn take(gateway: &Arc<Gateway>) -> Option<Place> {
+    /// A place for a connection with this peer.
+    fn take(gateway: &Arc<Gateway>, preface: &Preface, peer: &Peer) -> Option<Place> {
         let (open, most) = (&gateway.counters.open, gateway.table().config.limits.connections);
         let took = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
-        took.is_ok().then(|| Place(gateway.clone()))
+        took.ok()?;
+        let (number, open) = gateway.open.add(preface, &peer.config.name);
+        Some(Place { gateway: gateway.clone(), number, open })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.counters.open.fetch_sub(1, Ordering::Relaxed);
+        self.gateway.open.remove(self.number);
+        self.gateway.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -216,7 +238,7 @@ async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<((SendStrea
     let (connection, tunnel) = peer.current().ok_or(Cause::Unreachable)?;
     let (mut send, receive) = connection.open_bi().await.map_err(|_| Cause::Unreachable)?;
     tunnel.cover();
-    send.write_all(&preface.to_bytes()).await.map_err(|_| Cause::Unreachable)?;
+    tunnel.begin(&mut send, &preface.to_bytes()).await.map_err(|_| Cause::Unreachable)?;
     Ok(((send, receive), tunnel))
 }
 
@@ -243,8 +265,8 @@ impl Gateway {
         (transport, marked): (Transport, Marked),
     ) -> Result<Arc<Gateway>> {
         let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[])?)), watch::Sender::new(Vec::new()));
-        let counters = Counters::default();
-        Ok(Arc::new(Gateway { table, identity, endpoint, transport, marked, own, port, capacity, counters }))
+        let (counters, open) = (Counters::default(), open::List::default());
+        Ok(Arc::new(Gateway { table, identity, endpoint, transport, marked, own, port, capacity, counters, open }))
     }
     /// The configuration and the peers.
     pub fn table(&self) -> Arc<Table> {
@@ -387,12 +409,33 @@ impl Gateway {
         Ok(())
     }
 
+    /// Whether a connection may be used: its peer has greeted, and the path does not need larger windows, with which it is then made anew.
+    async fn fits(&self, peer: &Peer, connection: &Connection, tunnel: &Arc<Tunnel>) -> bool {
+        let (line, config) = (self.port.as_ref().map(|port| port.report().1), self.table().config.wan.rate);
+        let rate = config.map(|rate| Rate(rate.0.0.max((8.0 * line.unwrap_or(0.0)) as u64)));
+        let greeting = tokio::time::timeout(GREETING, turns::greet(connection, rate)).await;
+        let Ok(Some(greeted)) = greeting else { return connection.close_reason().is_none() };
+        let (from, outgrown) = (connection.remote_address().ip(), &peer.link.outgrown);
+        if self.transport.outgrows(from, greeted.rate, connection.rtt()) && outgrown.load(Ordering::Relaxed) < CALLS {
+            outgrown.fetch_add(1, Ordering::Relaxed);
+            connection.close(OUTGROWN.into(), b"the path needs larger windows");
+            return false;
+        }
+        outgrown.store(0, Ordering::Relaxed);
+        let (begins, at, most) = (tunnel.clone(), connection.clone(), self.transport.most_sent());
+        tokio::spawn(async move { begins.turns.begin(&at, greeted, most).await });
+        true
+    }
+
     /// Serves the streams of a connection until it ends.
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
-        tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
-        peer.set(&connection, &tunnel);
-        let (arranged, at) = (tunnel.clone(), connection.clone());
-        tokio::spawn(async move { arranged.turns.arrange(&at).await });
+        let used = async {
+            if self.fits(peer, &connection, &tunnel).await {
+                tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
+                peer.set(&connection, &tunnel);
+            }
+            connection.closed().await
+        };
         let streams = async {
             loop {
                 match connection.accept_bi().await {
@@ -403,6 +446,7 @@ impl Gateway {
         };
         let reason = tokio::select! {
             reason = streams => reason,
+            reason = used => reason,
             () = silence::probe(&connection, &tunnel) => return,
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
@@ -438,7 +482,7 @@ impl Gateway {
             Ok((onward, place)) => {
                 count(&self.counters.onward);
                 let ended = match onward {
-                    Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel).await,
+                    Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel, &place.open).await,
                     Onward::Peer(streams) => relay::between((send, receive), streams).await,
                 };
                 return self.ended(ended, place);
@@ -458,7 +502,8 @@ impl Gateway {
         let preface = Preface::parse(head).map_err(|_| Cause::NotAllowed)?;
         let table = self.table();
         table.allow(key, &preface)?;
-        let place = Place::take(self).ok_or(Cause::TooMany)?;
+        let from = table.peer(key).ok_or(Cause::NotAllowed)?;
+        let place = Place::take(self, &preface, from).ok_or(Cause::TooMany)?;
         let beyond = table.beyond(key, &preface);
         if beyond.is_none() {
             table.permit(key, &preface, &self.own.borrow())?;
@@ -483,8 +528,8 @@ impl Gateway {
         let table = self.table();
         let networks = &table.config.site.networks;
         let spoofed = !networks.is_empty() && !networks.iter().any(|n| n.contains(preface.client.ip()));
-        let place = Place::take(&self).filter(|_| !spoofed);
-        let (Some(place), Some(peer)) = (place, table.route(preface.destination.ip())) else {
+        let peer = table.route(preface.destination.ip()).filter(|_| !spoofed);
+        let Some((peer, place)) = peer.and_then(|peer| Some((peer, Place::take(&self, &preface, peer)?))) else {
             count(&self.counters.refused);
             return intercept::reset(tcp);
         };
@@ -499,7 +544,7 @@ impl Gateway {
             Err(Cause::Reset)
         };
         match relay::unless(open(peer, &preface), reset).await {
-            Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel).await, place),
+            Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel, &place.open).await, place),
             Err(_) => {
                 count(&self.counters.resets);
                 intercept::reset(tcp);

@@ -17,6 +17,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::intercept;
+use super::open::{Open, Wait};
 use super::tunnel::Tunnel;
 
 /// Bytes of a block.
@@ -102,11 +103,14 @@ async fn read(tcp: &TcpStream, block: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-async fn write_all(tcp: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+async fn write_all(tcp: &TcpStream, mut bytes: &[u8], wait: Option<&Wait>) -> io::Result<()> {
     while !bytes.is_empty() {
         match tcp.try_write(bytes) {
             Ok(written) => bytes = &bytes[written..],
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => tcp.writable().await?,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => match wait {
+                Some(wait) => wait.during(tcp.writable()).await?,
+                None => tcp.writable().await?,
+            },
             Err(e) => return Err(e),
         }
     }
@@ -118,7 +122,7 @@ async fn write_all(tcp: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
 async fn to_peer(
     tcp: &TcpStream,
     stream: &mut SendStream,
-    tunnel: &Tunnel,
+    (tunnel, open): (&Tunnel, &Open),
     count: &mut u64,
     finished: &mut bool,
 ) -> Result<(), Broken> {
@@ -138,10 +142,8 @@ async fn to_peer(
             }
             let mut written = 0;
             while written < read {
-                let rest = &block[written..read];
-                let some =
-                    if *count > YOUNG { tunnel.turns.write(stream, rest).await } else { stream.write(rest).await };
-                match some {
+                let young = *count <= YOUNG;
+                match tunnel.write(stream, &block[written..read], young, &open.peer).await {
                     Ok(some) => written += some,
                     Err(WriteError::Stopped(_)) => return Ok(()),
                     Err(_) => return Err(Broken::Peer),
@@ -156,11 +158,11 @@ async fn to_peer(
     unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await
 }
 
-async fn to_tcp(stream: &mut RecvStream, tcp: &TcpStream, count: &mut u64) -> Result<(), Broken> {
+async fn to_tcp(stream: &mut RecvStream, tcp: &TcpStream, open: &Open, count: &mut u64) -> Result<(), Broken> {
     while let Some(chunk) = stream.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)? {
         tokio::select! {
             biased;
-            written = write_all(tcp, &chunk.bytes) => written.map_err(|_| Broken::Host)?,
+            written = write_all(tcp, &chunk.bytes, Some(&open.host)) => written.map_err(|_| Broken::Host)?,
             () = is_reset(stream) => return Err(Broken::Peer),
         }
         *count += chunk.bytes.len() as u64;
@@ -173,11 +175,12 @@ pub async fn run(
     tcp: TcpStream,
     (mut send, mut receive): (SendStream, RecvStream),
     tunnel: &Tunnel,
+    open: &Open,
 ) -> (Carried, bool) {
     let (mut carried, mut finished) = (Carried::default(), false);
     let ended = {
-        let there = to_peer(&tcp, &mut send, tunnel, &mut carried.sent, &mut finished);
-        let back = to_tcp(&mut receive, &tcp, &mut carried.received);
+        let there = to_peer(&tcp, &mut send, (tunnel, open), &mut carried.sent, &mut finished);
+        let back = to_tcp(&mut receive, &tcp, open, &mut carried.received);
         unless(async { tokio::try_join!(there, back).map(drop) }, async {
             failed(&tcp).await;
             Err(Broken::Host)
@@ -215,7 +218,7 @@ async fn pump(from: &TcpStream, to: &TcpStream, finished: &mut bool) -> io::Resu
             *finished = true;
             return shutdown(to, Shutdown::Write).map_err(io::Error::from);
         }
-        write_all(to, &block[..read]).await?;
+        write_all(to, &block[..read], None).await?;
     }
 }
 

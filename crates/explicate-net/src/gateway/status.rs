@@ -63,7 +63,7 @@ pub fn ask(path: &Path) -> Result<Value> {
     serde_json::from_str(&text).map_err(|e| Error::Failed(format!("the gateway answers with no JSON: {e}")))
 }
 
-fn of_peer(peer: &Peer) -> Value {
+fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
     let Some((connection, tunnel)) = peer.current() else {
         return json!({ "name": peer.config.name, "connected": false });
     };
@@ -76,6 +76,8 @@ fn of_peer(peer: &Peer) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
+        "connection_bytes": gateway.transport.window(connection.remote_address().ip()),
+        "peer_bytes": gateway.table().config.limits.peer_bytes,
         "limited": tunnel.controller.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
@@ -118,6 +120,7 @@ fn of_port(port: &Port) -> Value {
 pub fn report(gateway: &Gateway) -> Value {
     let c = &gateway.counters;
     let of = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    let (waiting, waiting_connections) = gateway.open.waiting();
     json!({
         "time_s": sys::monotonic() as f64 / 1e9,
         "connections": c.open.load(Ordering::Relaxed),
@@ -131,7 +134,9 @@ pub fn report(gateway: &Gateway) -> Value {
         "memory_bytes": memory(),
         "port": gateway.port.as_ref().map(|port| of_port(port)),
         "capacity": gateway.capacity.as_ref().and_then(|capacity| capacity.state()).map(|state| of_capacity(&state)),
-        "peers": gateway.table().peers.iter().map(|peer| of_peer(peer)).collect::<Vec<_>>(),
+        "waiting": waiting,
+        "waiting_connections": waiting_connections,
+        "peers": gateway.table().peers.iter().map(|peer| of_peer(peer, gateway)).collect::<Vec<_>>(),
     })
 }
 

@@ -6,15 +6,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use explicate_core::units::Rate;
 use explicate_core::wire::{Congestion, Format, Packet};
 
+use quinn::{SendStream, WriteError};
+
 use super::controller::{ControllerConfig, SharedController, WindowController};
+use super::open::Wait;
 use super::parity::{Block, Parity, Repair};
 use super::shim;
 use super::turns::Turns;
 use crate::clock::Clock;
 
+/// Bytes of a packet of the window.
+const PACKET: u16 = 1500;
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
 /// Short datagrams that are covered behind a write: what was written, and perhaps an acknowledgement before it.
 const COVERED: u32 = 2;
+
+/// Long transfers may have so many windows in a connection: what is lost twice is kept for three round trips, with what came behind it.
+const BACKLOG_WINDOWS: f64 = 4.0;
+/// And so many bytes more, which the hosts supply while this program waits for a processor.
+const BACKLOG: u64 = 1 << 20;
 
 /// The datagrams of one connection.
 pub struct Tunnel {
@@ -58,7 +68,7 @@ pub struct Repairs {
 impl Tunnel {
     /// A tunnel over a line of this rate.
     pub fn new(config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
-        let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, 1500, rate, clock))));
+        let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, PACKET, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
         Arc::new(Tunnel {
@@ -71,6 +81,35 @@ impl Tunnel {
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the first bytes of a stream, all of them.
+    pub async fn begin(&self, stream: &mut SendStream, mut bytes: &[u8]) -> Result<(), WriteError> {
+        let _ = stream.set_priority(1);
+        while !bytes.is_empty() {
+            let written = self.write(stream, bytes, true, &Wait::default()).await?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+    /// Writes some of a block of a stream of this connection: at once if it is young, else in its turn.
+    pub async fn write(
+        &self,
+        stream: &mut SendStream,
+        block: &[u8],
+        young: bool,
+        wait: &Wait,
+    ) -> Result<usize, WriteError> {
+        self.turns.set_backlog(self.backlog());
+        match young {
+            true => self.turns.write_young(stream, block, wait).await,
+            false => self.turns.write(stream, block, wait).await,
+        }
+    }
+    /// Bytes that long transfers may have in the connection.
+    fn backlog(&self) -> u64 {
+        let window = self.controller.lock().allowed() * PACKET as f64;
+        BACKLOG + (BACKLOG_WINDOWS * window) as u64
     }
 
     /// Something was written after which the writer may wait for an answer: the datagrams with it are covered, however short they

@@ -1,35 +1,82 @@
-//! Turns of long transfers at a connection that can take no more bytes.
+//! Turns of long transfers at a connection that can take no more bytes, and room for the others.
 //!
 //! quinn wakes all streams that wait for the window of their connection, and of many the last ones that waited get all of it. So
 //! long transfers wait here in order, and only the first of them waits at quinn. Whether it waits for the connection or for the
 //! window of its own stream is seen by a stream that carries nothing: its peer has stopped it, so a write to it fails as soon
 //! as the connection could take bytes.
+//!
+//! Long transfers may have as many bytes in the connection as its path needs. Young streams may have some more, so that they never
+//! wait for the others: quinn sends them first.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
-use quinn::{Connection, SendStream, VarInt, WriteError};
+use explicate_core::units::Rate;
+use quinn::{Connection, RecvStream, SendStream, VarInt, WriteError};
 use tokio::sync::Mutex;
+
+use super::open::Wait;
+
+/// Bytes that young streams may have in a connection beyond those of the long transfers.
+pub const YOUNG_ROOM: u64 = 16 << 20;
+/// The first byte of the stream that carries nothing, where the sender's rate follows, 8 bytes, bit/s; 0 if it has none. An older
+/// gateway sends another first byte, and no more.
+const TELLS_RATE: u8 = 1;
 
 /// Turns at a connection; until its peer has stopped the stream that carries nothing, no stream waits.
 #[derive(Default)]
-pub struct Turns(OnceLock<Mutex<SendStream>>);
+pub struct Turns {
+    begun: OnceLock<(Connection, Mutex<SendStream>)>,
+    /// Bytes that long transfers may have in the connection, and the most that they ever may.
+    backlog: AtomicU64,
+    most: AtomicU64,
+}
+
+/// What two gateways have told each other at the beginning of a connection.
+pub struct Greeted {
+    empty: SendStream,
+    theirs: RecvStream,
+    /// The rate at which the peer sends, if it has said so.
+    pub rate: Option<Rate>,
+}
+
+/// Opens the stream that carries nothing, tells the rate at which this end sends, and hears that of the peer.
+pub async fn greet(connection: &Connection, rate: Option<Rate>) -> Option<Greeted> {
+    let mut empty = connection.open_uni().await.ok()?;
+    let rate = rate.map_or(0, |rate| rate.0);
+    empty.write_all(&[&[TELLS_RATE], &rate.to_be_bytes()[..]].concat()).await.ok()?;
+    let mut theirs = connection.accept_uni().await.ok()?;
+    let (mut first, mut told) = ([0], [0; 8]);
+    theirs.read_exact(&mut first).await.ok()?;
+    if first == [TELLS_RATE] {
+        theirs.read_exact(&mut told).await.ok()?;
+    }
+    let rate = Some(Rate(u64::from_be_bytes(told))).filter(|rate| rate.0 > 0);
+    Some(Greeted { empty, theirs, rate })
+}
 
 impl Turns {
-    /// Opens the stream that carries nothing, and stops that of the peer.
-    pub async fn arrange(&self, connection: &Connection) -> Option<()> {
-        let mut empty = connection.open_uni().await.ok()?;
-        empty.write_all(&[0]).await.ok()?;
-        connection.accept_uni().await.ok()?.stop(VarInt::from_u32(0)).ok()?;
+    /// Stops the stream of the peer that carries nothing, and begins when the peer has done so. Long transfers may never have more than
+    /// `most` bytes in the connection.
+    pub async fn begin(&self, connection: &Connection, greeted: Greeted, most: u64) -> Option<()> {
+        self.most.store(most, Ordering::Relaxed);
+        let Greeted { empty, mut theirs, .. } = greeted;
+        theirs.stop(VarInt::from_u32(0)).ok()?;
         empty.stopped().await.ok()?;
-        self.0.set(Mutex::new(empty)).ok()
+        self.begun.set((connection.clone(), Mutex::new(empty))).ok()
     }
-    /// Writes some of a block when it is this stream's turn.
-    pub async fn write(&self, stream: &mut SendStream, block: &[u8]) -> Result<usize, WriteError> {
-        if let Some(empty) = self.0.get() {
+    /// Sets how many bytes long transfers may have in the connection.
+    pub fn set_backlog(&self, bytes: u64) {
+        self.backlog.store(bytes.min(self.most.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+    /// Writes some of a block when it is this stream's turn. Waiting for the window of the stream itself counts as a wait for the peer.
+    pub async fn write(&self, stream: &mut SendStream, block: &[u8], wait: &Wait) -> Result<usize, WriteError> {
+        if let Some((connection, empty)) = self.begun.get() {
             let mut empty = empty.lock().await;
+            connection.set_send_window(self.backlog.load(Ordering::Relaxed));
             if let Err(WriteError::ConnectionLost(reason)) = empty.write(&[0]).await {
                 return Err(reason.into());
             }
@@ -39,7 +86,21 @@ impl Turns {
             }
         }
         // The stream's own window is full: no other stream has to wait for that.
-        stream.write(block).await
+        wait.during(stream.write(block)).await
+    }
+    /// Writes some of a block of a young stream, which takes no turns.
+    pub async fn write_young(&self, stream: &mut SendStream, block: &[u8], wait: &Wait) -> Result<usize, WriteError> {
+        let Some((connection, _)) = self.begun.get() else { return wait.during(stream.write(block)).await };
+        let mut written = pin!(stream.write(block));
+        let writing = poll_fn(|cx| {
+            let backlog = self.backlog.load(Ordering::Relaxed);
+            // quinn looks at the window while it writes, and when it wakes those that wait, which it does not do here.
+            connection.set_send_window(backlog + YOUNG_ROOM);
+            let polled = written.as_mut().poll(cx);
+            connection.set_send_window(backlog);
+            polled
+        });
+        wait.during(writing).await
     }
 }
 
@@ -102,19 +163,30 @@ pub(super) mod tests {
         }
     }
 
+    /// Turns at both ends, where long transfers may have [`WINDOW`] in the connection.
+    async fn begun([client, server]: [&Connection; 2]) -> [Arc<Turns>; 2] {
+        let turns: [Arc<Turns>; 2] = Default::default();
+        let greeted = tokio::join!(greet(client, Some(Rate(7))), greet(server, None));
+        let (at_client, at_server) = (greeted.0.unwrap(), greeted.1.unwrap());
+        assert_eq!((at_client.rate, at_server.rate), (None, Some(Rate(7))));
+        let begun =
+            tokio::join!(turns[0].begin(client, at_client, u64::MAX), turns[1].begin(server, at_server, u64::MAX));
+        assert_eq!(begun, (Some(()), Some(())));
+        turns.iter().for_each(|turns| turns.set_backlog(WINDOW as u64));
+        turns
+    }
+
     /// Bytes of each stream when all of them have written enough.
     async fn written() -> Vec<u64> {
         let (client, server, _endpoints) = connected().await;
-        let turns: [Arc<Turns>; 2] = Default::default();
-        let arranged = tokio::join!(turns[0].arrange(&client), turns[1].arrange(&server));
-        assert_eq!(arranged, (Some(()), Some(())));
+        let turns = begun([&client, &server]).await;
         tokio::spawn(read(server));
         let counts: Arc<[AtomicU64; STREAMS]> = Arc::default();
         for i in 0..STREAMS {
             let (client, turns, counts) = (client.clone(), turns[0].clone(), counts.clone());
             tokio::spawn(async move {
                 let (mut send, _receive) = client.open_bi().await.unwrap();
-                while let Ok(some) = turns.write(&mut send, &[7; BLOCK]).await {
+                while let Ok(some) = turns.write(&mut send, &[7; BLOCK], &Wait::default()).await {
                     counts[i].fetch_add(some as u64, Ordering::Relaxed);
                 }
             });
@@ -135,5 +207,44 @@ pub(super) mod tests {
         assert_eq!(unread, UNREAD as u64);
         let (sum, squares) = others.iter().fold((0.0, 0.0), |(a, b), &x| (a + x as f64, b + (x * x) as f64));
         assert!(sum * sum / (others.len() as f64 * squares) > 0.97, "{written:?}");
+    }
+
+    /// A peer that is not read at all takes what its window bears; long transfers fill the backlog, and young streams write on.
+    #[test]
+    fn young_streams_find_room_where_long_transfers_have_filled_theirs() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (client, server, _endpoints) = connected().await;
+            let [turns, _] = begun([&client, &server]).await;
+            turns.set_backlog(0);
+            let (mut long, _a) = client.open_bi().await.unwrap();
+            let (mut young, _b) = client.open_bi().await.unwrap();
+            let wait = Wait::default();
+            let blocked = tokio::time::timeout(Duration::from_millis(100), turns.write(&mut long, &[7; BLOCK], &wait));
+            assert!(blocked.await.is_err(), "the backlog is full");
+            let written = tokio::time::timeout(Duration::from_secs(30), turns.write_young(&mut young, &[7; 9], &wait));
+            assert_eq!(written.await.unwrap().unwrap(), 9);
+        });
+    }
+
+    /// An older gateway sends one byte.
+    #[test]
+    fn a_peer_that_tells_no_rate_is_greeted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (client, server, _endpoints) = connected().await;
+            let older = async {
+                let mut empty = server.open_uni().await.unwrap();
+                empty.write_all(&[0]).await.unwrap();
+                server.accept_uni().await.unwrap().stop(VarInt::from_u32(0)).unwrap();
+                empty.stopped().await.unwrap()
+            };
+            let newer = async {
+                let greeted = greet(&client, Some(Rate(7))).await.unwrap();
+                assert_eq!(greeted.rate, None);
+                Turns::default().begin(&client, greeted, u64::MAX).await.unwrap();
+            };
+            tokio::time::timeout(Duration::from_secs(30), async { tokio::join!(older, newer) }).await.unwrap();
+        });
     }
 }

@@ -1,15 +1,38 @@
-//! Ends of carried connections: a reset stops its bytes at both gateways, and a close does not. Needs root, so `make linux` runs it;
-//! `timed::gateway` has the times.
+//! Ends of carried connections: a reset stops its bytes at both gateways, a close does not, and hosts that do not read hold up no others.
+//! Needs root, so `make linux` runs it; `timed::gateway` has the times.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{JoinHandle, sleep};
+use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
+use crate::common::exchanges::{End, Exchange, answer, exchange};
 use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
 use crate::common::{Net, eventually};
+
+const EXCHANGES: &str = "10.2.0.2:7001";
+/// Sends without end.
+const SOURCE: &str = "10.2.0.2:7005";
+/// Accepts connections, and never reads.
+const UNREAD: &str = "10.2.0.2:7006";
+/// Reads at once.
+const SINK: &str = "10.2.0.2:7007";
+/// Sends back what it reads.
+const ECHO: &str = "10.2.0.2:7008";
+
+/// Serves all connections at an address of `s`, each in a thread.
+fn serve_all(net: &Net, address: &'static str, what: impl Fn(TcpStream) + Send + Sync + 'static) {
+    let listener = net.inside("s", move || TcpListener::bind(address).unwrap()).join().unwrap();
+    let what = Arc::new(what);
+    spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let what = what.clone();
+            spawn(move || what(stream));
+        }
+    });
+}
 
 /// Writes for as long as the other end takes a block within this time; the bytes that it took.
 fn fill(mut stream: &TcpStream, patience: Duration, most: usize) -> usize {
@@ -179,4 +202,133 @@ fn a_reset_ends_direct_connections_whose_hosts_do_not_read() {
     drop(stream);
     assert!(server.join().unwrap() == Ok(content(300_000, 1)), "not what was written");
     assert_eq!(status(&sites, "ga")["direct"], 2);
+}
+
+/// What `gateway why` says.
+fn why(sites: &Sites, name: &str) -> String {
+    let config = sites.net.folder.join(name).join("gateway.toml");
+    let output = sites.net.program(name, &["gateway", "why", "--config", config.to_str().unwrap()]);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// So many connections wait for a host for more than a second, at the near end of the tunnel or at the far one.
+fn waiting(sites: &Sites, name: &str, whose: &str) -> usize {
+    let report = status(sites, name);
+    let all = report["waiting"].as_array().into_iter().flatten();
+    all.filter(|waits| waits[whose]["now_s"].as_f64() > Some(1.0)).count()
+}
+
+/// Paused and slow downloads and uploads to servers that never read: others go on, `why` names the hosts, and their ends free all.
+#[test]
+#[ignore = "needs root: make linux"]
+fn hosts_that_do_not_read_hold_up_no_others() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    answer(net, EXCHANGES);
+    serve_all(net, SOURCE, |stream| {
+        fill(&stream, Duration::from_secs(600), usize::MAX);
+    });
+    serve_all(net, UNREAD, |_stream| sleep(Duration::from_secs(600)));
+    let _gateways = sites.gateways("", "");
+    let goes_on = |seed| {
+        let whole = exchange(net, EXCHANGES, Exchange { seed, there: 2_000_000, back: 3_000_000 });
+        assert_eq!(whole.join().unwrap().unwrap(), End::Whole);
+    };
+    let mut paused = Vec::new();
+    for count in [2, 8, 32] {
+        while paused.len() < count {
+            paused.push(connect(net, SOURCE));
+        }
+        eventually("they fill what they get", || waiting(&sites, "ga", "host") == count);
+        eventually("and the far end waits for them", || waiting(&sites, "gb", "peer") == count);
+        goes_on(count as u64);
+    }
+    let first = paused[0].local_addr().unwrap();
+    let (here, there) = (why(&sites, "ga"), why(&sites, "gb"));
+    assert!(here.contains("32 connections") && here.contains(&format!("{first} to {SOURCE}")), "{here}");
+    assert!(there.contains("32 connections") && there.contains("does not read"), "{there}");
+    assert!(!here.contains("nothing here") && !there.contains("nothing here"), "{here}{there}");
+
+    // Slow ones, too.
+    let slow = [0; 2].map(|_| {
+        let stream = connect(net, SOURCE);
+        let mut reads = stream.try_clone().unwrap();
+        spawn(move || {
+            while reads.read(&mut [0; 2000]).is_ok_and(|read| read > 0) {
+                sleep(Duration::from_millis(100))
+            }
+        });
+        stream
+    });
+    goes_on(101);
+
+    // Uploads to servers that never read.
+    let uploads: Vec<TcpStream> = (0..8).map(|_| connect(net, UNREAD)).collect();
+    for stream in &uploads {
+        fill(stream, Duration::from_millis(200), usize::MAX);
+    }
+    eventually("the far end waits for its hosts", || waiting(&sites, "gb", "host") == 8);
+    goes_on(102);
+    let there = why(&sites, "gb");
+    assert!(there.contains(UNREAD), "{there}");
+
+    // The clients end: downloads by a close behind unread bytes, which resets, and uploads by a reset.
+    paused.clear();
+    slow.into_iter().for_each(|stream| stream.shutdown(Shutdown::Both).unwrap());
+    uploads.into_iter().for_each(reset);
+    eventually_open(&sites, 0, "all slots are free");
+    goes_on(103);
+}
+
+/// Bytes that arrive at the sink while an echo is on its way are those of the line, not of the transfers' backlog.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_keystroke_does_not_wait_for_the_backlog_of_uploads() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    let arrived = Arc::new(AtomicU64::new(0));
+    let counted = arrived.clone();
+    serve_all(net, SINK, move |mut stream| {
+        let mut block = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = stream.read(&mut block) {
+            counted.fetch_add(length as u64, Ordering::Relaxed);
+        }
+    });
+    serve_all(net, ECHO, |mut stream| {
+        let mut key = [0];
+        while stream.read_exact(&mut key).and_then(|()| stream.write_all(&key)).is_ok() {}
+    });
+    let _gateways = sites.gateways("", "[wan]\nrate = \"2Mbit/s\"");
+    let stop = Arc::new(AtomicBool::new(false));
+    let uploads: Vec<JoinHandle<()>> = (0..5)
+        .map(|_| {
+            let (stream, stop) = (connect(net, SINK), stop.clone());
+            spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    fill(&stream, Duration::from_millis(100), 1 << 20);
+                }
+                reset(stream);
+            })
+        })
+        .collect();
+    let at = || arrived.load(Ordering::Relaxed);
+    eventually("the uploads run", || at() > 500_000);
+    let mut keys = connect(net, ECHO);
+    for _ in 0..5 {
+        let before = at();
+        keys.write_all(b"k").unwrap();
+        keys.read_exact(&mut [0]).unwrap();
+        // The line carries 250 kB in a second.
+        let meanwhile = at() - before;
+        assert!(meanwhile < 500_000, "{meanwhile} bytes before a keystroke came back");
+        sleep(Duration::from_millis(100));
+    }
+    let why = why(&sites, "ga");
+    assert!(why.contains("line: full") && !why.contains("window"), "{why}");
+    stop.store(true, Ordering::Relaxed);
+    uploads.into_iter().for_each(|upload| upload.join().unwrap());
+    drop(keys);
+    eventually_open(&sites, 0, "all slots are free");
 }

@@ -1,0 +1,135 @@
+//! Connections that are open, and how long each has waited for the hosts at its ends.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::preface::Preface;
+use crate::sys;
+
+/// Shorter waits are not reported, ns.
+const NOTABLE: u64 = 500_000_000;
+/// Most connections that are reported, those that wait longest.
+const REPORTED: usize = 1000;
+
+/// Time in which something had to wait, ns.
+#[derive(Default)]
+pub struct Wait {
+    /// Since when it waits; 0 if it does not.
+    since: AtomicU64,
+    /// What it has waited before.
+    before: AtomicU64,
+}
+
+impl Wait {
+    /// Waits for `what`.
+    pub async fn during<T>(&self, what: impl Future<Output = T>) -> T {
+        let began = sys::monotonic();
+        self.since.store(began, Ordering::Relaxed);
+        let result = what.await;
+        self.since.store(0, Ordering::Relaxed);
+        self.before.fetch_add(sys::monotonic().saturating_sub(began), Ordering::Relaxed);
+        result
+    }
+    /// The present wait, and the sum of all.
+    fn at(&self, now: u64) -> (u64, u64) {
+        let since = self.since.load(Ordering::Relaxed);
+        let present = if since == 0 { 0 } else { now.saturating_sub(since) };
+        (present, present + self.before.load(Ordering::Relaxed))
+    }
+}
+
+/// An open connection.
+pub struct Open {
+    preface: Preface,
+    /// Name of the peer.
+    name: String,
+    /// Waits until the host at this end takes bytes of the peer.
+    pub host: Wait,
+    /// Waits until the peer takes bytes of this connection, whose window there is full.
+    pub peer: Wait,
+}
+
+/// The open connections, by the order in which they were opened.
+#[derive(Default)]
+pub struct List {
+    next: AtomicU64,
+    all: Mutex<BTreeMap<u64, Arc<Open>>>,
+}
+
+impl List {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Open>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Adds a connection with this peer, and returns its number.
+    pub fn add(&self, preface: &Preface, peer: &str) -> (u64, Arc<Open>) {
+        let (number, name) = (self.next.fetch_add(1, Ordering::Relaxed), peer.to_string());
+        let open = Arc::new(Open { preface: *preface, name, host: Wait::default(), peer: Wait::default() });
+        self.lock().insert(number, open.clone());
+        (number, open)
+    }
+    /// A connection has ended.
+    pub fn remove(&self, number: u64) {
+        self.lock().remove(&number);
+    }
+    /// Those that have waited for some time, the longest present waits first, and how many wait now.
+    pub fn waiting(&self) -> (Vec<Value>, usize) {
+        let now = sys::monotonic();
+        let of = |wait: &Wait| wait.at(now);
+        let all: Vec<(u64, Arc<Open>)> = self.lock().iter().map(|(number, open)| (*number, open.clone())).collect();
+        let times = all.into_iter().map(|(number, open)| (of(&open.host), of(&open.peer), number, open));
+        let mut notable: Vec<_> = times.filter(|(host, peer, ..)| host.1.max(peer.1) >= NOTABLE).collect();
+        notable.sort_by_key(|(host, peer, ..)| std::cmp::Reverse((host.0.max(peer.0), host.1.max(peer.1))));
+        let waits = |of: &(u64, u64)| of.0 >= NOTABLE;
+        let waiting = notable.iter().filter(|(host, peer, ..)| waits(host) || waits(peer)).count();
+        let seconds = |(present, sum): (u64, u64)| json!({ "now_s": present as f64 / 1e9, "sum_s": sum as f64 / 1e9 });
+        let reported = notable.into_iter().take(REPORTED).map(|(host, peer, number, open)| {
+            json!({
+                "number": number,
+                "name": open.name,
+                "client": open.preface.client.to_string(),
+                "destination": open.preface.destination.to_string(),
+                "host": seconds(host),
+                "peer": seconds(peer),
+            })
+        });
+        (reported.collect(), waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn those_that_wait_are_listed_while_they_are_open() {
+        let list = List::default();
+        let preface = Preface { destination: "10.2.0.2:80".parse().unwrap(), client: "10.1.0.2:4000".parse().unwrap() };
+        let (first, open) = list.add(&preface, "hub");
+        list.add(&preface, "other");
+        assert_eq!(list.waiting(), (vec![], 0), "none has waited");
+        open.host.during(tokio::time::sleep(Duration::from_nanos(NOTABLE + 1))).await;
+        open.peer.since.store(sys::monotonic(), Ordering::Relaxed);
+        let (all, waiting) = list.waiting();
+        assert_eq!((all.len(), waiting), (1, 0), "{all:?}");
+        assert_eq!((&all[0]["number"], &all[0]["name"]), (&first.into(), &"hub".into()));
+        assert_eq!(all[0]["host"]["now_s"], 0.0, "that wait is over");
+        assert!(
+            all[0]["host"]["sum_s"].as_f64() > Some(0.5) && all[0]["peer"]["sum_s"].as_f64() > Some(0.0),
+            "{all:?}"
+        );
+        for _ in 0..REPORTED + 3 {
+            list.add(&preface, "hub").1.host.since.store(1, Ordering::Relaxed);
+        }
+        let (all, waiting) = list.waiting();
+        assert_eq!((all.len(), waiting), (REPORTED, REPORTED + 3));
+        assert!(all[0]["number"] != first, "the longest waits come first");
+        list.remove(first + 2);
+        assert_eq!(list.waiting().1, REPORTED + 2);
+    }
+}
