@@ -70,7 +70,7 @@ const SLOW: &str = "the far host reads slowly, or `connection_bytes` there is to
 const NAMED: usize = 10;
 /// A connection waits for a host if it does so for this share of the time.
 const SHARE: f64 = 0.9;
-/// A window that has been full for so many seconds and two round trips is not read.
+/// A window that has been full for so many seconds, two round trips, and the time that a full line takes for it, is not read.
 const UNREAD: f64 = 1.0;
 
 /// The connections with a peer that wait for hosts, here or there.
@@ -83,7 +83,12 @@ fn waiting(before: &Value, after: &Value, peer: &Value, full: bool) -> Vec<Strin
         (number(&wait[whose], "sum_s") - earlier.map_or(0.0, |w| number(&w[whose], "sum_s"))) / seconds
     };
     let here = |wait: &&Value| share(wait, "host") >= SHARE;
-    let unread = |wait: &&Value| number(&wait["peer"], "now_s") >= UNREAD + 2e-3 * number(peer, "rtt_ms");
+    // Behind a full line their windows' bytes may still wait here for their turn.
+    let (rate, blocked) = (number(&after["port"], "rate_bps"), |wait: &&&Value| number(&wait["peer"], "now_s") > 0.0);
+    let windows = number(peer, "connection_bytes") * all.iter().filter(blocked).count() as f64;
+    let carried = if full { 8.0 * windows / rate } else { 0.0 };
+    let read_by = UNREAD + 2e-3 * number(peer, "rtt_ms") + carried;
+    let unread = |wait: &&Value| number(&wait["peer"], "now_s") >= read_by;
     let slow = |wait: &&Value| !full && !unread(wait) && share(wait, "peer") >= SHARE;
     let kinds: [(Vec<&Value>, &str, &str); 3] = [
         (all.iter().copied().filter(here).collect(), "host", "the host here does not read, or slowly"),
@@ -239,7 +244,11 @@ mod tests {
         // Two round trips and a second are 2.2 s.
         let unread = "window of hub: 1 connection; the far host does not read: 10.1.0.2:4 to 10.2.0.2:80 (3 s)";
         assert_eq!(of(0, &[(4, "peer", 2.6, 2.6)]), unread);
-        assert_eq!(of(1_990_000, &[(4, "peer", 2.6, 2.6)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
+        // A full line takes another 1.05 s for a window.
+        assert_eq!(of(1_990_000, &[(4, "peer", 3.2, 3.2)]), "line: full, 8.0 of 8.0 Mbit/s");
+        assert_eq!(of(1_990_000, &[(4, "peer", 3.4, 3.4)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
+        let five: Vec<(u64, &str, f64, f64)> = (10..15).map(|number| (number, "peer", 5.0, 5.0)).collect();
+        assert_eq!(of(1_990_000, &five), "line: full, 8.0 of 8.0 Mbit/s");
         assert!(
             of(0, &[(5, "peer", 0.1, 10.95)])
                 .contains("`connection_bytes` there is too small for the path: 10.1.0.2:5")

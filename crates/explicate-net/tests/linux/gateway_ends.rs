@@ -164,11 +164,12 @@ fn a_reset_ends_what_waits_for_hosts_that_do_not_read() {
     eventually_open(&sites, 0, "the slots are free");
     assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset), "after {taken} bytes");
 
-    // Neither reads, and the client resets.
+    // Neither reads before the client has reset.
     let (sent, filled) = std::sync::mpsc::channel();
+    let (has_reset, read) = std::sync::mpsc::channel();
     let server = serve(net, "10.2.0.2:7012", move |stream, _| {
         sent.send(fill(&stream, PATIENCE, usize::MAX)).unwrap();
-        let _ = sent.send(0);
+        read.recv().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         read_all(&stream)
     });
@@ -177,6 +178,7 @@ fn a_reset_ends_what_waits_for_hosts_that_do_not_read() {
     filled.recv().unwrap();
     reset(stream);
     eventually_open(&sites, 0, "the slots are free");
+    has_reset.send(()).unwrap();
     assert_eq!(server.join().unwrap(), Err(ErrorKind::ConnectionReset));
 }
 
@@ -281,10 +283,15 @@ fn hosts_that_do_not_read_hold_up_no_others() {
     goes_on(103);
 }
 
-/// Bytes that arrive at the sink while an echo is on its way are those of the line, not of the transfers' backlog.
+/// `timed::gateway` has how long.
 #[test]
 #[ignore = "needs root: make linux"]
-fn a_keystroke_does_not_wait_for_the_backlog_of_uploads() {
+fn keystrokes_come_back_beside_uploads() {
+    keys_beside_uploads();
+}
+
+/// The most bytes that arrive at the sink of five uploads over 2 Mbit/s while one of five echoes is on its way, and what limits them.
+pub(crate) fn keys_beside_uploads() -> (u64, String) {
     let sites = Sites::new();
     let net = &sites.net;
     bridge(net);
@@ -316,19 +323,18 @@ fn a_keystroke_does_not_wait_for_the_backlog_of_uploads() {
     let at = || arrived.load(Ordering::Relaxed);
     eventually("the uploads run", || at() > 500_000);
     let mut keys = connect(net, ECHO);
+    let mut most = 0;
     for _ in 0..5 {
         let before = at();
         keys.write_all(b"k").unwrap();
         keys.read_exact(&mut [0]).unwrap();
-        // The line carries 250 kB in a second.
-        let meanwhile = at() - before;
-        assert!(meanwhile < 500_000, "{meanwhile} bytes before a keystroke came back");
+        most = most.max(at() - before);
         sleep(Duration::from_millis(100));
     }
     let why = why(&sites, "ga");
-    assert!(why.contains("line: full") && !why.contains("window"), "{why}");
     stop.store(true, Ordering::Relaxed);
     uploads.into_iter().for_each(|upload| upload.join().unwrap());
     drop(keys);
     eventually_open(&sites, 0, "all slots are free");
+    (most, why)
 }

@@ -81,7 +81,7 @@ fn a_long_path_with_losses_is_filled_at_once() {
 /// An upload that its client resets: what arrives after that is what the line carries in a round trip and 0.2 s, at most, and both
 /// gateways have freed its place by then.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn a_reset_upload_stops_within_a_round_trip() {
     measured(|| {
         let sites = Sites::new();
@@ -245,7 +245,7 @@ fn a_transfer_outlasts_an_outage() {
 
 /// A machine is lost with its namespace, in silence: hosts of the other site are reset within the minute that the documentation says.
 #[test]
-#[ignore = "needs root: make linux"]
+#[ignore = "needs root: make timed"]
 fn the_loss_of_a_machine_is_noticed_after_a_minute() {
     let sites = Sites::new();
     bridge(&sites.net);
@@ -266,4 +266,15 @@ fn the_loss_of_a_machine_is_noticed_after_a_minute() {
     assert!((59.0..67.0).contains(&seconds), "{seconds} s");
     assert_eq!(status(&sites, "ga")["connections"], 0);
     drop(near);
+}
+
+/// Bytes that arrive at the sink while an echo is on its way are those of the line, 250 kB a second, not of the transfers' backlog.
+#[test]
+#[ignore = "needs root: make timed"]
+fn a_keystroke_does_not_wait_for_the_backlog_of_uploads() {
+    measured(|| {
+        let (meanwhile, why) = crate::gateway_ends::keys_beside_uploads();
+        assert!(meanwhile < 500_000, "{meanwhile} bytes before a keystroke came back");
+        assert!(why.contains("line: full") && !why.contains("window"), "no host is slow: {why}");
+    });
 }
