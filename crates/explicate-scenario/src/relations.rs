@@ -229,8 +229,10 @@ fn of_channel(ctx: &Context<'_>, channel: &parts::Channel, end: Time) {
         }
     }
     if number("rate") == Some(0.0) && number("bit_error_rate").is_none_or(|rate| rate == 0.0) {
-        let others = channel.chosen.iter().any(|c| !["rate", "bit_error_rate"].contains(&c.param.name));
-        if others {
+        // A resolved scenario writes defaults, too.
+        let set = |c: &Chosen| !matches!(c.given, Given::Number(x) if x == c.param.default);
+        let others = channel.chosen.iter().filter(|c| !["rate", "bit_error_rate"].contains(&c.param.name));
+        if others.into_iter().any(set) {
             warn("rate", "applies to no packet, so its other parameters have no effect: its `rate` is 0".to_string());
         }
     }
