@@ -208,7 +208,7 @@ def test_a_span_longer_than_the_run_has_everything() -> None:
     assert binned(frame, {"a": 10.0})["value"].to_list() == [2.0]
 
 
-def test_times_are_what_their_decimal_texts_are_read_as():
+def test_times_are_what_their_decimal_texts_are_read_as() -> None:
     assert [_warmup(f'warmup = "{text}"') for text in ("700ms", "3us", "1.1s", "2min")] == [0.7, 3e-6, 1.1, 120.0]
     frame = pl.DataFrame({POINT: ["a"] * 9, "time_s": [k / 10 for k in range(1, 10)], "value": [1.0] * 9})
     assert binned(frame, {"a": 0.1})["time_s"].to_list() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]

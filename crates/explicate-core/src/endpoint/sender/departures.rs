@@ -19,9 +19,9 @@ const MOST: usize = 1 << 16;
 #[derive(Clone, Copy)]
 pub(super) struct Stretch {
     first: u32,
-    /// When the last one left after the first, in units of stamps.
-    lasts: u32,
     since: Time,
+    /// When the last one left.
+    until: Time,
 }
 
 /// The stretches before the present one.
@@ -30,7 +30,7 @@ pub(super) type Earlier = VecDeque<Stretch>;
 impl Default for Stretch {
     /// Packet 0 may leave within this stretch and does not begin it.
     fn default() -> Stretch {
-        Stretch { first: u32::MAX, lasts: 0, since: Time::ZERO }
+        Stretch { first: u32::MAX, since: Time::ZERO, until: Time::ZERO }
     }
 }
 
@@ -38,11 +38,10 @@ impl Stretch {
     /// A packet leaves. Returns whether that is in this stretch; otherwise it begins another one.
     #[inline(always)]
     pub(super) fn record(&mut self, now: Time) -> bool {
-        let span = now.0.wrapping_sub(self.since.0);
-        if span > LONGEST {
+        if now.0.wrapping_sub(self.since.0) > LONGEST {
             return false;
         }
-        self.lasts = (span >> 2) as u32;
+        self.until = now;
         true
     }
 
@@ -54,7 +53,7 @@ impl Stretch {
             }
             earlier.push_back(*self);
         }
-        *self = Stretch { first: number, lasts: 0, since: now };
+        *self = Stretch { first: number, since: now, until: now };
     }
 
     /// The age of the time stamp that an acknowledgement echoes with the packet number, if this is the present stretch and the
@@ -65,7 +64,7 @@ impl Stretch {
         let most = now.0.wrapping_sub(self.since.0);
         // Not of the first: between it and one that a delayed acknowledgement also covers may be any time.
         let of_present = echo.packet_number().wrapping_sub(self.first).wrapping_sub(1) < i32::MAX as u32;
-        (of_present & (age.0 <= most) & (most <= LONGEST)).then_some(age)
+        if of_present && age.0 <= most && most <= LONGEST { Some(age) } else { None }
     }
 
     /// The age of the time stamp, whichever stretch it is of. A delayed acknowledgement echoes the number of one packet and the
@@ -81,7 +80,7 @@ impl Stretch {
     /// The age of a packet up to this number that left in this stretch with such a stamp, if one can.
     fn age_up_to(&self, number: u32, now: Time, stamped: u32) -> Option<Time> {
         let since = self.since.0 >> 2;
-        let until = if number == self.first { since } else { (self.since.0 + 4 * self.lasts as u64 + 3) >> 2 };
+        let until = if number == self.first { since } else { self.until.0 >> 2 };
         let left = until.checked_sub((until as u32).wrapping_sub(stamped) as u64)?;
         (left >= since).then(|| Time((now.0 >> 2).saturating_sub(left) * 4))
     }
