@@ -78,7 +78,7 @@ pub struct Site {
     /// Their networks.
     #[serde(default)]
     pub networks: Vec<Network>,
-    /// Destinations that peers reach although they are denied by default (see [`destinations`](super::destinations)).
+    /// Destinations that peers reach although they are denied by default (see [`destinations`]).
     #[serde(default)]
     pub allow: Vec<Network>,
     /// Port of the listener that intercepted connections come to.
