@@ -70,7 +70,7 @@ KINDS = (
     Kind(
         "qdisc", "qdisc", "Queue disciplines", "Queue discipline",
         "Which packets enter the queue of a port, are marked, or leave next.",
-        "[topology]\nbottleneck = {{ rate = \"10Mbit/s\", delay = \"20ms\", queue = {{ kind = \"{name}\"{keys} }} }}",
+        "[topology]\nbottleneck = {{ rate = \"50Mbit/s\", delay = \"40ms\", queue = {{ kind = \"{name}\"{keys} }} }}",
     ),
     Kind(
         "channel", "channel", "Channels", "Channel",

@@ -19,7 +19,7 @@ pub(crate) struct Dimension {
     fractions: bool,
     /// The unit in which zero is written, and that a number without a unit has in other programs.
     pub(crate) bare: &'static str,
-    /// Numbers of that unit that somebody may have meant, both included: 5 bit/s are a slip.
+    /// Plausible numbers of that unit, both included: 5 bit/s are a slip.
     usual: (f64, f64),
     /// The base unit cannot be divided.
     whole: bool,

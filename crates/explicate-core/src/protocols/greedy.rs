@@ -10,7 +10,7 @@
 //!
 //! Deviations:
 //! 1. Between real hosts (`explicated`) a handshake admits the flow, and its packets are acknowledged, so that a sender
-//!    stops when nobody receives.
+//!    stops when there is no receiver.
 
 use alloc::boxed::Box;
 

@@ -147,7 +147,7 @@ mod tests {
         q.on_arrival(now, &packet, &PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: true }, None)
     }
 
-    /// At 200 kbit/s a bandwidth-delay product may be less than a packet: four flows got 0 bit/s for ever.
+    /// At 200 kbit/s a bandwidth-delay product may be less than a packet: four flows got 0 bit/s.
     #[test]
     fn a_buffer_below_one_packet_passes_one_at_a_time() {
         let mut q = avq(&[("buffer", 900.0)]);

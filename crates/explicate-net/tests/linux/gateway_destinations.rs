@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::gateways::{Sites, bridge, status};
 use crate::common::{Net, eventually};
 
-/// Listens in a namespace: each client is told its address, and then gets its bytes back.
+/// Listens in a namespace: each client gets its address, and then its bytes back.
 fn listen(net: &Net, host: &str, port: u16) {
     let listener = net.inside(host, move || TcpListener::bind(("::", port)).unwrap()).join().unwrap();
     spawn(move || {

@@ -182,7 +182,7 @@ impl World {
             let name = talk.name;
             assert_eq!(talk.end(8), ErrorKind::ConnectionReset, "{when}: connection {name}");
         }
-        eventually("their servers are told", || !names.iter().any(held));
+        eventually("their servers see the end", || !names.iter().any(held));
     }
     fn tables(&self, name: &str) -> String {
         self.sites.net.exec(name, "nft list tables")

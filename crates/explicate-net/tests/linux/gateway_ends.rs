@@ -134,7 +134,7 @@ fn a_reset_stops_its_bytes_at_both_gateways_and_a_close_does_not() {
     assert_eq!(status(&sites, "gb")["refused"].as_u64(), refused, "it waited for the destination");
 }
 
-/// The other direction of each connection is full, too: nobody reads where the bytes wait.
+/// The other direction of each connection is full, too: no host reads where the bytes wait.
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_reset_ends_what_waits_for_hosts_that_do_not_read() {

@@ -122,7 +122,7 @@ fn a_look_at_a_path_ends_with_a_result_or_a_reason() {
     let told = found(&["probe", "10.9.0.2", "--time", "2", "--json"]);
     let [answered, sent] = ["probes_answered", "probes_sent"].map(|key| told[key].as_u64().unwrap());
     assert!(0 < answered && answered <= sent && told["capacity_bps"].as_f64() > Some(0.0), "{told}");
-    // What is told counts before what is measured, and no router is supposed where none was named.
+    // Arguments replace measurements, and without `--routers` no router is assumed.
     let told = found(&["advise", "10.9.0.2", "--json", "--rate", "100Mbit/s", "--loss", "0", "--time", "1"]);
     assert_eq!((&told["path"]["rate_bps"], &told["path"]["loss"]), (&100e6.into(), &0.0.into()));
     assert!(told["alternatives"].as_array().unwrap().iter().all(|row| row["routers"] == "none"), "{told}");

@@ -77,7 +77,7 @@ params = {{ receiver_window = 50 }}
     }
 }
 
-/// Nobody waits for long here: 44 ms, and a host whose own link of 2 Mbit/s is the slowest, before which a window grows without
+/// No path is long here: 44 ms, and a host whose own link of 2 Mbit/s is the slowest, before which a window grows without
 /// limit. A round trip includes that wait, as the queue shows it.
 #[test]
 fn a_host_that_queues_for_half_a_minute_knows_it() {
