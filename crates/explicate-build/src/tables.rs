@@ -42,12 +42,7 @@ pub const FLOWS: &[Column] = &[
     column("flow", "", Kind::Str, "Name of the flow: its group's name, a dot, its number from 0."),
     column("group", "", Kind::Str, "Name of the group."),
     column("protocol", "", Kind::Str, "The `protocol` key as written."),
-    column(
-        "start_s",
-        "s",
-        Kind::F64,
-        "When the flow started to connect, or to send where nothing connects (`greedy`).",
-    ),
+    column("start_s", "s", Kind::F64, "When the flow started to connect, or to send where nothing connects."),
     column("size_bytes", "bytes", Kind::F64, "Payload to transfer; null without end."),
     column(
         "goodput_bps",
@@ -81,13 +76,13 @@ pub const FLOWS: &[Column] = &[
         "ms",
         Kind::F64,
         "Mean of the round-trip time samples of the measured span; null if there are none, as where nothing is returned to \
-         the sender (`greedy`).",
+         the sender.",
     ),
     column(
         "completion_s",
         "s",
         Kind::F64,
-        "From the start to the acknowledgement of the last byte, or to its arrival where nothing is acknowledged (`greedy`); \
+        "From the start to the acknowledgement of the last byte, or to its arrival where nothing is acknowledged; \
          null if it did not arrive.",
     ),
     column(

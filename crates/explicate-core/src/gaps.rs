@@ -64,7 +64,7 @@ impl Seen {
 }
 
 /// A number other than `end` comes, which is one past the highest. Returns whether it is new.
-pub(crate) fn take_out_of_order(end: &mut u32, missing: &mut Ranges, number: u32) -> bool {
+fn take_out_of_order(end: &mut u32, missing: &mut Ranges, number: u32) -> bool {
     // Numbers wrap after 2^32 packets; what is missing before that is forgotten.
     let ahead = number.wrapping_sub(*end);
     if ahead > i32::MAX as u32 {
@@ -77,6 +77,54 @@ pub(crate) fn take_out_of_order(end: &mut u32, missing: &mut Ranges, number: u32
     }
     *end = number.wrapping_add(1);
     true
+}
+
+/// Missing numbers close together, a bit each: what most senders have, without memory of its own.
+#[derive(Default)]
+pub(crate) struct Near {
+    from: u32,
+    bits: u64,
+}
+
+/// A missing number so far below another one is forgotten.
+const FORGOTTEN: u32 = 4096;
+
+impl Near {
+    /// [`take_out_of_order`] for missing numbers that are here, and in `far` if they are too far apart.
+    pub(crate) fn take<'a>(&mut self, end: &mut u32, number: u32, far: impl FnOnce() -> &'a mut Ranges) -> bool {
+        if number.wrapping_sub(*end) > i32::MAX as u32 {
+            return self.close(number) || close(far(), number, MOST);
+        }
+        if number < *end || number == u32::MAX {
+            self.bits = 0;
+            far().clear();
+        } else if !self.open(*end, number) {
+            open(far(), (*end, number), MOST);
+        }
+        *end = number.wrapping_add(1);
+        true
+    }
+
+    /// Adds the missing range `[first, end)` above all others, if it fits.
+    fn open(&mut self, first: u32, end: u32) -> bool {
+        if self.bits == 0 || first - self.from > FORGOTTEN {
+            (self.from, self.bits) = (first, 0);
+        }
+        let fits = end - self.from <= u64::BITS;
+        if fits {
+            let upper = u64::MAX >> (u64::BITS - (end - first));
+            self.bits |= upper << (first - self.from);
+        }
+        fits
+    }
+
+    fn close(&mut self, number: u32) -> bool {
+        let at = number.wrapping_sub(self.from);
+        let bit = if at < u64::BITS { 1 << at } else { 0 };
+        let missing = self.bits & bit != 0;
+        self.bits &= !bit;
+        missing
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +149,32 @@ mod tests {
                 assert_eq!(missing.len() + set.len(), seen.end as usize);
             }
         }
+    }
+
+    /// The same where most of them are near.
+    #[test]
+    fn each_number_is_new_once_near_and_far() {
+        let mut rng = Rng::stream(8, "near");
+        for spread in [3, 40, 150] {
+            for _ in 0..200 {
+                let (mut near, mut far, mut end, mut set) = (Near::default(), Ranges::new(), 0, BTreeSet::new());
+                for base in 0..200 {
+                    let number = base + (rng.next_u64() % spread) as u32;
+                    let new = if number == end {
+                        end += 1;
+                        true
+                    } else {
+                        near.take(&mut end, number, || &mut far)
+                    };
+                    assert_eq!(new, set.insert(number), "{number} of {set:?}");
+                }
+            }
+        }
+        let (mut near, mut far, mut end) = (Near::default(), Ranges::new(), 0);
+        assert!(near.take(&mut end, 1, || &mut far));
+        end = 5000;
+        assert!(near.take(&mut end, 5001, || &mut far) && !near.take(&mut end, 0, || &mut far), "forgotten");
+        assert!(near.take(&mut end, 5000, || &mut far) && !near.take(&mut end, 5000, || &mut far));
     }
 
     /// Every second number: the gaps that came first are forgotten, and memory is bounded. A leap by a forged number is one gap.

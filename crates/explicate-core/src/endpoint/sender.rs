@@ -133,6 +133,8 @@ pub struct SenderEndpoint {
     one_way: bool,
     /// One past the highest packet whose acknowledgement has arrived.
     answered: u32,
+    /// Packets below it that have no answer.
+    unanswered: gaps::Near,
     /// When the last ones left.
     departures: Stretch,
     /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
@@ -193,6 +195,7 @@ impl SenderEndpoint {
             selective: init.recovery.selective(),
             one_way: false,
             answered: 0,
+            unanswered: gaps::Near::default(),
             departures: Stretch::default(),
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
@@ -380,8 +383,8 @@ impl SenderEndpoint {
     }
     #[inline(never)]
     fn answers_first_out_of_order(&mut self, number: u32) -> bool {
-        let rare = self.rare.get_or_insert_default();
-        gaps::take_out_of_order(&mut self.answered, &mut rare.unanswered, number)
+        let Self { rare, unanswered, answered, .. } = self;
+        unanswered.take(answered, number, move || &mut rare.get_or_insert_default().unanswered)
     }
 
     /// The age of the time stamp that an acknowledgement echoes; `None` if no packet left with it.

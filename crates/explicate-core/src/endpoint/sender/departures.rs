@@ -45,7 +45,7 @@ impl Stretch {
         true
     }
 
-    /// A packet begins a stretch. Each SYN does, so that only its own stamp is its, and not one of an earlier session.
+    /// A packet begins a stretch. The first SYN does, so that stamps of an earlier session are none of it.
     pub(super) fn begin(&mut self, now: Time, number: u32, earlier: &mut Earlier) {
         if number > 0 {
             if earlier.len() >= MOST {

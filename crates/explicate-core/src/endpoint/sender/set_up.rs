@@ -17,7 +17,8 @@ impl SenderEndpoint {
             return;
         }
         let Some(exact) = self.age(now, header) else { return };
-        self.answers_first(header.packet_number());
+        // Further answers to SYNs are ignored anyway.
+        self.answered = header.packet_number().wrapping_add(1);
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
@@ -59,7 +60,9 @@ impl SenderEndpoint {
 
     #[cold]
     pub(super) fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
-        self.begin_stretch(now, self.counts.sent as u32);
+        if self.counts.sent == 0 {
+            self.begin_stretch(now, 0);
+        }
         self.begin(out, now, header_bytes(false));
         out.congestion = Congestion::NONE;
         out.transport.set_flags(flag::SYN);

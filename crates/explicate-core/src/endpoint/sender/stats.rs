@@ -57,7 +57,7 @@ pub(super) struct Counts {
 pub(super) struct Rare {
     /// The round-trip estimate for the controller, if its resolution is not the timer's.
     pub(super) round_trip: Option<RoundTrip>,
-    /// Packets below the highest answered one that have no answer.
+    /// Packets without an answer that are not near the others.
     pub(super) unanswered: Ranges,
     /// When packets left before the present stretch.
     pub(super) departures: Earlier,
