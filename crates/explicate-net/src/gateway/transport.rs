@@ -39,7 +39,7 @@ const LEAST_WINDOW: u32 = 1 << 20;
 const UNKNOWN: Rate = Rate::mbps(100);
 /// A path that needs so many times the window of its connections is called again.
 const OUTGROWN: f64 = 1.25;
-/// Most addresses whose paths are kept in mind.
+/// Most addresses whose windows are remembered.
 const MOST_PATHS: usize = 4096;
 
 /// Bytes before a QUIC packet: IP, UDP, and headers.

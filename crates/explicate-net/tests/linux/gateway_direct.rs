@@ -8,13 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::spawn;
 use std::time::Duration;
 
-use explicate_net::sys::monotonic;
-
 use crate::common::gateways::{Sites, bridge, reset, status};
 use crate::common::{Net, Running, eventually};
 
 /// How long an answer may take on a path that works.
-const SOON: Duration = Duration::from_secs(8);
+const SOON: Duration = Duration::from_secs(30);
 /// Where the hosts of the two sites listen.
 const WAYS: [(&str, &str); 4] =
     [("c", "10.2.0.2:7007"), ("c", "[fd00:2::2]:7007"), ("s", "10.1.0.2:7007"), ("s", "[fd00:1::2]:7007")];
@@ -167,11 +165,10 @@ impl World {
         }
         for way in WAYS {
             let Some((_, open)) = hosts.iter().find(|(host, _)| *host == way.0) else { continue };
-            let began = monotonic();
-            let opened = self.open(way);
-            let took = Duration::from_nanos(monotonic() - began);
-            assert_eq!(opened.is_ok(), *open, "{when}: {way:?} after {took:.1?}: {:?}", opened.err());
-            assert!(took < SOON, "{when}: {way:?} after {took:.1?}");
+            let opened = self.open(way).map_err(|e| e.kind());
+            assert_eq!(opened.is_ok(), *open, "{when}: {way:?}: {:?}", opened.err());
+            let hung = opened.is_err_and(|kind| matches!(kind, ErrorKind::TimedOut | ErrorKind::WouldBlock));
+            assert!(!hung, "{when}: {way:?} got no answer");
         }
     }
     /// These connections are reset at their clients in `host` without a word, at both ends in the end.
@@ -180,7 +177,7 @@ impl World {
         let held = |name: &u32| self.served.lock().unwrap().contains_key(name);
         for talk in talks {
             let name = talk.name;
-            assert_eq!(talk.end(8), ErrorKind::ConnectionReset, "{when}: connection {name}");
+            assert_eq!(talk.end(SOON.as_secs()), ErrorKind::ConnectionReset, "{when}: connection {name}");
         }
         eventually("their servers see the end", || !names.iter().any(held));
     }
@@ -293,7 +290,7 @@ impl World {
     fn end_by_reset_here(&self, when: &str, talks: Vec<Talk>) {
         for talk in talks {
             let name = talk.name;
-            assert_eq!(talk.end(8), ErrorKind::ConnectionReset, "{when}: connection {name}");
+            assert_eq!(talk.end(SOON.as_secs()), ErrorKind::ConnectionReset, "{when}: connection {name}");
         }
     }
     /// The clients have heard nothing, and are reset when they send.
@@ -304,7 +301,7 @@ impl World {
             assert_eq!(nothing, Some(ErrorKind::WouldBlock), "{when}: the reset is lost");
             talk.stream.set_nonblocking(false).unwrap();
             talk.stream.write_all(&[0xff; 8]).unwrap();
-            assert_eq!(talk.end(8), ErrorKind::ConnectionReset, "{when}: its next segment");
+            assert_eq!(talk.end(SOON.as_secs()), ErrorKind::ConnectionReset, "{when}: its next segment");
         }
     }
 }
