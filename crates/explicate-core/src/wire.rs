@@ -33,7 +33,7 @@
 //!
 //! | field | range | beyond it |
 //! | --- | --- | --- |
-//! | timestamp | 17.18 s | repeats: the sender's record of departures tells its times apart, and an echo of none is ignored |
+//! | timestamp | 17.18 s | repeats: the sender's record of departures tells its times apart, and an echo of none is ignored and counted |
 //! | receiver's time stamp | 1.05 s | repeats: of the possible spans the one nearest to that between the acknowledgements, right to 0.52 s |
 //! | data packets that have arrived | 65,536 | repeats: right if less than 32,768 are missing between two acknowledgements |
 //! | packet number | 2^32 | repeats: compared within 2^31 packets |

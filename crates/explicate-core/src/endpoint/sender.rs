@@ -383,19 +383,33 @@ impl SenderEndpoint {
     }
     #[inline(never)]
     fn answers_first_out_of_order(&mut self, number: u32) -> bool {
+        if number as u64 >= self.counts.sent {
+            self.ignore_echo();
+            return false;
+        }
         let Self { rare, unanswered, answered, .. } = self;
         unanswered.take(answered, number, move || &mut rare.get_or_insert_default().unanswered)
     }
 
-    /// The age of the time stamp that an acknowledgement echoes; `None` if no packet left with it.
+    /// The age of the time stamp that an acknowledgement echoes; `None` if no packet left with it, which is counted.
     #[inline(always)]
-    fn age(&self, now: Time, header: &Transport) -> Option<Time> {
+    fn age(&mut self, now: Time, header: &Transport) -> Option<Time> {
         self.departures.age(now, header).or_else(|| self.age_of_any(now, header))
     }
     #[inline(never)]
-    fn age_of_any(&self, now: Time, header: &Transport) -> Option<Time> {
+    fn age_of_any(&mut self, now: Time, header: &Transport) -> Option<Time> {
         let earlier = self.rare.as_ref().map(|rare| &rare.departures);
-        self.departures.age_of_any(earlier, now, header)
+        let age = self.departures.age_of_any(earlier, now, header);
+        if age.is_none() {
+            self.ignore_echo();
+        }
+        age
+    }
+    /// An acknowledgement echoes no packet of this connection.
+    #[cold]
+    fn ignore_echo(&mut self) {
+        let ignored = &mut self.rare.get_or_insert_default().ignored_echoes;
+        *ignored = ignored.saturating_add(1);
     }
     /// A packet begins a stretch of departures.
     #[cold]
