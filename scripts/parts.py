@@ -29,7 +29,6 @@ from turns import ROOT, Part
 
 LOGS = ROOT / "target" / "parts"
 SCRIPTS = ROOT / "scripts"
-AT_ONCE = 2
 # What cargo, rustup, pip, npm, apt, debootstrap and go write last when they cannot reach what they download from.
 UNREACHABLE = re.compile(
     r"[Ff]ailed to download|could not download file|download of .* failed|Could not resolve host"
@@ -41,6 +40,8 @@ UNREACHABLE = re.compile(
 )
 # Lines at the end of an output in which that counts: further up it was overcome, or is the text of a test.
 LAST_LINES = 25
+# A part that takes so many times the seconds of the table is named: other work of the machine adds a little.
+LONGER = 1.5
 MARKS = ("<!-- parts:begin -->", "<!-- parts:end -->")
 # Of a part that was not possible in every respect; what lacked is in its `missing`.
 INCOMPLETE = "incomplete"
@@ -140,8 +141,8 @@ def stop(running: dict[int, Running]) -> None:
         run.part.state = "interrupted"
 
 
-def run_all(parts: Sequence[Part]) -> bool:
-    """Runs all parts; those whose needs failed are not run. Returns whether it came to its end."""
+def run_all(parts: Sequence[Part], at_once: int) -> bool:
+    """Runs all parts, so many at once; those whose needs failed are not run. Returns whether it came to its end."""
     LOGS.mkdir(parents=True, exist_ok=True)
     by_name = {part.name: part for part in parts}
     running: dict[int, Running] = {}
@@ -151,7 +152,7 @@ def run_all(parts: Sequence[Part]) -> bool:
                 needs = [by_name[need] for need in part.needs]
                 if part.state == "waits" and any(need.ended and not passed(need) for need in needs):
                     part.state = "not run"
-                if part.state == "waits" and all(passed(need) for need in needs) and len(running) < AT_ONCE:
+                if part.state == "waits" and all(passed(need) for need in needs) and len(running) < at_once:
                     run = begin(part)
                     running[run.process.pid] = run
             if not running:
@@ -212,6 +213,9 @@ def notes(parts: Sequence[Part], others: Sequence[Part], why: dict[str, int]) ->
         lines.append("not run, since it is not possible here:")
         lines += [f"  {line.strip()}" for part in incomplete for line in part.missing.splitlines()]
     for part in parts:
+        if part.seconds and part.processor > LONGER * part.seconds + 10:
+            said = f"of processor time, and scripts/parts.toml says {part.seconds:.0f} s"
+            lines.append(f"{part.name}: took {part.processor:.0f} s {said}")
         if part.state == "not run":
             failed = [need for need in part.needs if need in {one.name for one in parts if not passed(one)}]
             lines.append(f"{part.name}: not run" + (f", since it needs {', '.join(failed)}" if failed else ""))
@@ -229,6 +233,9 @@ def main() -> int:
     """Runs what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="+", metavar="TIER|PART")
+    parser.add_argument(
+        "--jobs", type=int, choices=range(1, 65), metavar="N", default=2, help="so many parts at once (2)"
+    )
     parser.add_argument("--due", action="store_true", help="of the parts that take turns, those that this tree runs")
     parser.add_argument("--dry", action="store_true", help="only say which parts that are, and what they take")
     parser.add_argument("--strict", action="store_true", help="fail if something is not possible on this machine")
@@ -251,7 +258,7 @@ def main() -> int:
         return 0
     signal.signal(signal.SIGTERM, interrupted)
     began = time.monotonic()
-    ended = run_all(parts)
+    ended = run_all(parts, arguments.jobs)
     minutes = (time.monotonic() - began) / 60
     failed = [part for part in parts if not passed(part)]
     summary = f"{minutes:.0f} minutes on {os.cpu_count()} processors, {platform.machine()}"

@@ -229,6 +229,14 @@ def test_compiling_is_counted_apart(tmp_path: Path) -> None:
     assert 1 == int(compiling) <= int(processor)
 
 
+def test_a_part_that_outgrows_its_entry_is_named() -> None:
+    """Its entry decides what has its turn."""
+    grown = turns.Part("grown", "rest", seconds=40, state="passed", processor=80)
+    small = turns.Part("small", "rest", seconds=40, state="passed", processor=55)
+    said = script.notes([grown, small], [], {})
+    assert said == ["grown: took 80 s of processor time, and scripts/parts.toml says 40 s"]
+
+
 def test_a_page_is_filled_only_if_all_passed(tmp_path: Path) -> None:
     """With the table, and how many minutes it took."""
     prepare(tmp_path)
