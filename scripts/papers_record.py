@@ -131,7 +131,10 @@ def main() -> int:
     )
     print("\n".join(flips))
     if spent > budget:
-        print(f"it took more than {budget:.0f} s of processor time: make experiments smaller or the shard", file=sys.stderr)
+        print(
+            f"it took more than {budget:.0f} s of processor time: make experiments smaller or the shard",
+            file=sys.stderr,
+        )
         return 1
     return 1 if flips and not args.write else 0
 
