@@ -237,7 +237,7 @@ impl LossMonitorRecovery {
             self.recovering = true;
             self.recover = self.seq.highest;
         }
-        Outcome { newly_acked, duplicate, loss: began.then_some(before) }
+        Outcome { newly_acked, duplicate, loss: began.then_some(before), ..Outcome::default() }
     }
 
     /// The first segment that is not acknowledged, if it was sent, and the position of its packet after the

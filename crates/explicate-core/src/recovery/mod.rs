@@ -70,6 +70,8 @@ pub trait RecoveryKind: Sync {
     /// Whether acknowledgements tell it of every segment that arrives, also beyond a gap, each once
     /// ([`Outcome::newly_acked`]): by SACK, echoed packet numbers or numbers of arrivals.
     const SELECTIVE: bool = Self::WANTS_SACK;
+    /// Whether it may find that a reported loss was none ([`Outcome::undo`]).
+    const UNDOES: bool = false;
     /// A recovery for a flow to which nothing is returned; `None` if it cannot do without.
     fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
         None
@@ -119,6 +121,7 @@ mod object {
         fn reliable(&self) -> bool;
         fn wants_sack(&self) -> bool;
         fn selective(&self) -> bool;
+        fn undoes(&self) -> bool;
         fn build_one_way(&self) -> Option<Box<AnyRecovery>>;
         fn build(&self, values: &Values) -> Box<AnyRecovery>;
     }
@@ -134,6 +137,9 @@ mod object {
         }
         fn selective(&self) -> bool {
             K::SELECTIVE
+        }
+        fn undoes(&self) -> bool {
+            K::UNDOES
         }
         fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
             RecoveryKind::build_one_way(self)
@@ -152,6 +158,8 @@ pub struct Outcome {
     pub newly_acked: u32,
     /// The cumulative acknowledgement did not advance although data were outstanding.
     pub duplicate: bool,
+    /// What the last [`Outcome::loss`] or timeout took for lost had arrived: the controller takes its response back.
+    pub undo: bool,
     /// A loss episode began with this acknowledgement; segments in flight before it.
     pub loss: Option<u32>,
 }
@@ -214,6 +222,11 @@ pub trait Recovery: Send {
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.
     fn on_timer(&mut self, now: Time) -> Option<u32>;
+    /// Acts for a timer that is due, but is not the retransmission timer: `None` if there is none. No packet of its outcome is newly
+    /// acknowledged. Called before [`Recovery::on_timer`].
+    fn on_early_timer(&mut self, _now: Time) -> Option<Outcome> {
+        None
+    }
     /// A round-trip time is known although no data were acknowledged (connection set-up).
     fn on_rtt(&mut self, rtt: Time);
     /// Timeouts since the last acknowledgement of new data.

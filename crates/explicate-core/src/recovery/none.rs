@@ -93,7 +93,7 @@ impl Recovery for NoRecovery {
         if episode {
             self.recover = self.seq.highest;
         }
-        Outcome { newly_acked, duplicate: false, loss: episode.then_some(in_flight) }
+        Outcome { newly_acked, loss: episode.then_some(in_flight), ..Outcome::default() }
     }
 
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {

@@ -314,6 +314,7 @@ impl Recovery for SackRecovery {
             newly_acked,
             duplicate: advanced == 0 && self.seq.is_duplicate(cumulative),
             loss: began.then_some(before),
+            ..Outcome::default()
         }
     }
 
