@@ -209,7 +209,7 @@ impl SenderEndpoint {
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: params.initial_window as f32,
             interface: init.interface,
-            tick: Time::from_secs_f64(Common::of(init.values).clock_tick).0 as u32,
+            tick: Time::from_secs_f64(Common::of(init.values).clock()).0 as u32,
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),
         }

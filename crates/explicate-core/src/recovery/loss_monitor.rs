@@ -221,7 +221,7 @@ impl LossMonitorRecovery {
         }
         if let Some((_, segment)) = caused_by {
             newly_acked += self.receive(segment);
-            self.timers.sample(rtt);
+            self.timers.sample(rtt, &self.seq);
         }
         if advanced > 0 {
             self.timers.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
@@ -356,7 +356,7 @@ impl Recovery for LossMonitorRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.timers.sample(rtt);
+        self.timers.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.timers.rto().backoffs()
