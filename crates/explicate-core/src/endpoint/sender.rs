@@ -7,7 +7,7 @@
 //! Networks copy packets. An acknowledgement that echoes the number of a packet that was answered before is that of a
 //! copy, or a copy itself, and is ignored: nothing counts twice, and no copy is taken for the sign of a loss.
 //!
-//! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK. The answer grants what the
+//! A flow opens with a SYN that offers explicit feedback, packet-number echo, SACK and reports of duplicates. The answer grants what the
 //! other end supports. The receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the
 //! flow continues with the fallback controller and without congestion headers.
 
@@ -158,6 +158,7 @@ impl SenderEndpoint {
         let header = init.protocol.congestion_header();
         let overhead = data_header_bytes(init.protocol);
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let dsack = if init.recovery.wants_dsack() { option::DSACK } else { 0 };
         let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
             values: init.values,
@@ -204,6 +205,7 @@ impl SenderEndpoint {
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
+                | dsack
                 | unreliable
                 | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },

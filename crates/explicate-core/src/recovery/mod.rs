@@ -22,6 +22,7 @@ recoveries! {
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
+    rack::Rack,
     loss_resilient::LossResilient,
     loss_monitor::LossMonitor,
     sack_monitor::SackMonitor,
@@ -92,6 +93,8 @@ pub trait RecoveryKind: Sync {
     const RELIABLE: bool = true;
     /// Whether SACK ranges are requested from the receiver.
     const WANTS_SACK: bool = false;
+    /// Whether the receiver is to report duplicates, in the first SACK range (RFC 2883).
+    const WANTS_DSACK: bool = false;
     /// Whether acknowledgements tell it of every segment that arrives, also beyond a gap, each once
     /// ([`Outcome::newly_acked`]): by SACK, echoed packet numbers or numbers of arrivals.
     const SELECTIVE: bool = Self::WANTS_SACK;
@@ -145,6 +148,7 @@ mod object {
         described!();
         fn reliable(&self) -> bool;
         fn wants_sack(&self) -> bool;
+        fn wants_dsack(&self) -> bool;
         fn selective(&self) -> bool;
         fn undoes(&self) -> bool;
         fn build_one_way(&self) -> Option<Box<AnyRecovery>>;
@@ -159,6 +163,9 @@ mod object {
         }
         fn wants_sack(&self) -> bool {
             K::WANTS_SACK
+        }
+        fn wants_dsack(&self) -> bool {
+            K::WANTS_DSACK
         }
         fn selective(&self) -> bool {
             K::SELECTIVE
@@ -219,7 +226,8 @@ pub enum Next {
     Nothing,
 }
 
-/// Sequence space, duplicates, inflation and timers of one flow. It never changes the window.
+/// Sequence space, duplicates, inflation and timers of one flow. It never changes the window; it may use less of it, or approach it
+/// evenly from above.
 pub trait Recovery: Send {
     /// A packet left, with the `segment` that [`Recovery::next`] returned.
     fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32);

@@ -19,6 +19,9 @@ impl SenderEndpoint {
     pub(super) fn report(&mut self, loss: &Loss) {
         if self.undoes {
             self.keep_prior(loss);
+            // What is outstanding beyond the window was sent instead of what had been reported (RFC 3042).
+            let in_flight = loss.in_flight.min((self.allowance.cwnd as u32).max(1));
+            return self.sender.on_loss(&Loss { in_flight, ..*loss });
         }
         self.sender.on_loss(loss);
     }
