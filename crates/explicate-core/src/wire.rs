@@ -21,7 +21,7 @@
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN), otherwise a mark in 0xf0 | the same; a code of the protocol in 0x0c, number of SACK ranges in 0x03 |
+//! | 1 | options (SYN: 0xfc), otherwise a mark in 0xf0 | the same; a code of the protocol in 0x0c, number of SACK ranges in 0x03 |
 //! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs, 0 = none; with marks the number of data packets that have arrived |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |

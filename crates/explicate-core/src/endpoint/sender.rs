@@ -7,7 +7,7 @@
 //! Networks copy packets. An acknowledgement that echoes the number of a packet that was answered before is that of a
 //! copy, or a copy itself, and is ignored: nothing counts twice, and no copy is taken for the sign of a loss.
 //!
-//! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK. The answer grants what the
+//! A flow opens with a SYN that offers explicit feedback, packet-number echo, SACK and reports of duplicates. The answer grants what the
 //! other end supports. The receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the
 //! flow continues with the fallback controller and without congestion headers.
 
@@ -22,7 +22,7 @@ use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, 
 use crate::gaps;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
-use crate::recovery::common::handle::{RecoveryHandle, Windows};
+use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
 use crate::recovery::{AnyRecovery, AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
@@ -37,6 +37,7 @@ mod set_up;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::SenderStats;
@@ -129,6 +130,8 @@ pub struct SenderEndpoint {
     resent: bool,
     /// The recovery learns of every arrival.
     selective: bool,
+    /// The recovery may find that a loss was none.
+    undoes: bool,
     /// Nothing is returned.
     one_way: bool,
     /// One past the highest packet whose acknowledgement has arrived.
@@ -155,6 +158,7 @@ impl SenderEndpoint {
         let header = init.protocol.congestion_header();
         let overhead = data_header_bytes(init.protocol);
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let dsack = if init.recovery.wants_dsack() { option::DSACK } else { 0 };
         let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
             values: init.values,
@@ -193,6 +197,7 @@ impl SenderEndpoint {
             repairing: false,
             resent: false,
             selective: init.recovery.selective(),
+            undoes: init.recovery.undoes(),
             one_way: false,
             answered: 0,
             unanswered: gaps::Near::default(),
@@ -200,12 +205,13 @@ impl SenderEndpoint {
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
+                | dsack
                 | unreliable
                 | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: params.initial_window as f32,
             interface: init.interface,
-            tick: Time::from_secs_f64(Common::of(init.values).clock_tick).0 as u32,
+            tick: Time::from_secs_f64(Common::of(init.values).clock()).0 as u32,
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),
         }
@@ -321,6 +327,9 @@ impl SenderEndpoint {
         let Some(exact) = self.age(now, header) else { return };
         let rtt = in_ticks(self.tick, now, exact);
         let out = self.recovery.acknowledge(now, header, sack, rtt);
+        if out.undo {
+            self.take_back(now);
+        }
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
@@ -345,7 +354,7 @@ impl SenderEndpoint {
             self.mark_recover = state.highest;
             self.cwr = true;
             let marked = header.has(flag::ECE);
-            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
+            self.report(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
         } else if header.has(flag::ECE) && state.acked > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
@@ -353,6 +362,7 @@ impl SenderEndpoint {
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
+        let state = self.recovery.at();
         let ack = Ack {
             now,
             newly_acked: out.newly_acked,
@@ -468,16 +478,19 @@ impl SenderEndpoint {
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
-        let srtt = self.controller_srtt();
-        if let Some((in_flight, repeated)) = self.recovery.handle_timeout(now) {
-            self.counts.timeouts = self.counts.timeouts.saturating_add(1);
-            let state = self.recovery.at();
-            self.mark_recover = state.highest;
-            self.repairing = state.recovering;
-            let kind = LossKind::Timeout;
-            // Packets that fast recovery sent beyond the window do not count: BSD, Linux and ns-2 halve the window.
-            let in_flight = in_flight.min((self.allowance.cwnd as u32).max(1));
-            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
+        match self.recovery.handle_timeout(now) {
+            None => {}
+            Some(Expired::Early(out)) => self.handle_early(now, out),
+            Some(Expired::Timeout { in_flight, repeated }) => {
+                self.counts.timeouts = self.counts.timeouts.saturating_add(1);
+                let state = self.recovery.at();
+                self.mark_recover = state.highest;
+                let (kind, srtt) = (LossKind::Timeout, self.controller_srtt());
+                // Packets that fast recovery sent beyond the window do not count: BSD, Linux and ns-2 halve the window.
+                let in_flight = in_flight.min((self.allowance.cwnd as u32).max(1));
+                self.report(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
+                self.repairing = self.recovery.at().recovering;
+            }
         }
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);

@@ -25,7 +25,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent, Undo};
 use crate::params::{Flag, Fraction, Info, Number, parameters};
 use crate::protocols::common::window::Window;
 use crate::units::Time;
@@ -187,6 +187,13 @@ impl Sender for CubicSender {
             LossKind::Duplicates => self.window.ssthresh.max(2.0),
         };
         self.window.ssthresh = self.window.ssthresh.max(2.0);
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

@@ -36,6 +36,7 @@ mod product;
 mod random;
 mod shares;
 mod symmetry;
+mod tcp_hosts;
 mod tcp_laws;
 mod tcp_targets;
 mod ties;

@@ -1,6 +1,6 @@
 //! Delayed acknowledgements, which cover several packets (RFC 5681 section 4.2).
 
-use super::{Answer, ReceiverEndpoint};
+use super::{Answer, NO_DUPLICATE, ReceiverEndpoint};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};
 
@@ -53,6 +53,6 @@ impl ReceiverEndpoint {
         delay.held = 0;
         delay.deadline = Time::NEVER;
         let &mut Delay { packet_number, timestamp, .. } = delay;
-        rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0 });
+        rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0, duplicate: NO_DUPLICATE });
     }
 }

@@ -6,6 +6,7 @@ use core::ops::AddAssign;
 use super::SenderEndpoint;
 use super::departures::Earlier;
 use super::round_trip::RoundTrip;
+use super::undo::Prior;
 use crate::gaps::Ranges;
 use crate::units::Time;
 
@@ -67,6 +68,8 @@ pub(super) struct Rare {
     pub(super) departures: Earlier,
     /// What exceeds the lower half of the sum of RTT samples.
     pub(super) rtt_carry: u32,
+    /// What an undo restores.
+    pub(super) prior: Prior,
     refused: u64,
     damaged: u32,
     pub(super) ignored_echoes: u32,

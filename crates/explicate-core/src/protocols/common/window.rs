@@ -1,7 +1,7 @@
 //! The common part of most window controllers: the window of RFC 5681 with slow start and threshold, and the end of a
 //! round trip.
 
-use crate::api::{Ack, Loss, LossKind, Probe};
+use crate::api::{Ack, Loss, LossKind, Probe, Undo};
 
 /// Window and threshold of RFC 5681, in segments.
 pub(crate) struct Window {
@@ -43,6 +43,11 @@ impl Window {
             self.ssthresh = ssthresh.max(2.0);
         }
         self.cwnd = if loss.kind == LossKind::Timeout { 1.0 } else { self.ssthresh };
+    }
+    /// Takes the last reduction back: window and threshold are what they were, or larger (Linux 6.18, `tcp_undo_cwnd_reduction`).
+    pub(crate) fn undo(&mut self, undo: &Undo) {
+        self.cwnd = self.cwnd.max(undo.cwnd);
+        self.ssthresh = self.ssthresh.max(undo.ssthresh);
     }
     /// Reports window and threshold.
     pub(crate) fn probe(&self, put: Probe<'_>) {
