@@ -549,6 +549,9 @@ impl SenderEndpoint {
             };
             segment = spare;
         }
+        if in_flight == 0 && highest > 0 && highest == self.recovery.at().acked {
+            self.end_idle(now);
+        }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead as u16);
@@ -572,6 +575,14 @@ impl SenderEndpoint {
         self.recovery.sent(now, sent, self.windows());
         self.pace(now, out.ip_len);
         true
+    }
+
+    /// New data are sent although nothing is outstanding.
+    #[cold]
+    #[inline(never)]
+    fn end_idle(&mut self, now: Time) {
+        self.sender.on_idle(now, self.departures.last_age(now), self.recovery.timeout());
+        self.allow();
     }
 
     /// Whether the last packet was a retransmission.

@@ -38,6 +38,10 @@ impl LossFree {
         at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
         newly
     }
+    /// The retransmission timeout with this smoothed round-trip time.
+    pub(crate) fn timeout(&self, srtt: Time) -> Time {
+        Time(timeout_of(srtt.0, self.rttvar).max(self.min.get()).min(self.max))
+    }
     /// The next segment was sent.
     #[inline(always)]
     pub fn sent(&self, at: &mut RecoveryState, now: Time) {
