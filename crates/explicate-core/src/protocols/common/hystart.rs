@@ -84,7 +84,9 @@ impl Observer {
     pub(crate) fn growth(&self, newly_acked: f64, most: f64) -> f64 {
         match self {
             Observer::Linux(_) => newly_acked.min(most),
-            Observer::Rfc9406(rounds) if rounds.baseline.is_some() => newly_acked.min(rounds.most_per_ack) / CSS_DIVISOR,
+            Observer::Rfc9406(rounds) if rounds.baseline.is_some() => {
+                newly_acked.min(rounds.most_per_ack) / CSS_DIVISOR
+            }
             Observer::Rfc9406(rounds) => newly_acked.min(rounds.most_per_ack),
         }
     }
@@ -315,6 +317,9 @@ mod tests {
         let mut observer = plus(false);
         assert_eq!(first_end(&mut observer, each, 82 + 8), None);
         assert_eq!(observer.growth(4.0, 1.0), 4.0);
-        assert!(!plus(false).ends(&ack(0, 40, Time::secs(1), Time::millis(80)), 40.0, false), "the first slow start only");
+        assert!(
+            !plus(false).ends(&ack(0, 40, Time::secs(1), Time::millis(80)), 40.0, false),
+            "the first slow start only"
+        );
     }
 }
