@@ -38,7 +38,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
+pub use params::{Acks, Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::SenderStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
