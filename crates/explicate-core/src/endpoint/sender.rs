@@ -549,7 +549,7 @@ impl SenderEndpoint {
             };
             segment = spare;
         }
-        if in_flight == 0 && highest > 0 && highest == self.recovery.at().acked {
+        if in_flight == 0 && !self.one_way && highest > 0 && highest == self.recovery.at().acked {
             self.end_idle(now);
         }
         let last = self.closed && segment + 1 == self.supply;
@@ -582,7 +582,8 @@ impl SenderEndpoint {
     #[inline(never)]
     fn end_idle(&mut self, now: Time) {
         self.sender.on_idle(now, self.departures.last_age(now), self.recovery.timeout());
-        self.allow();
+        self.allowance = self.sender.allowance();
+        self.fit_window();
     }
 
     /// Whether the last packet was a retransmission.

@@ -259,7 +259,7 @@ impl Linux {
 
     /// A packet leaves, with `in_flight` before it.
     pub(super) fn on_send(&mut self, in_flight: u32) {
-        self.in_flight = in_flight + 1;
+        self.in_flight = in_flight.saturating_add(1);
     }
     /// An acknowledgement: segments newly known to be lost. What was in flight either arrived, is in flight, or is lost.
     pub(super) fn losses(&mut self, ack: &Ack<'_>, arrived: u64) -> u64 {

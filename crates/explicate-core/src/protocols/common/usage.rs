@@ -147,11 +147,11 @@ impl Usage {
 
     /// RFC 7661 section 4.3; shrinks a window that was not validated for five minutes.
     fn is_validated(&mut self, ack: &Ack<'_>, cwnd: &mut f64, ssthresh: &mut f64) -> bool {
-        self.in_round = self.in_round.map(|segments| segments + ack.newly_acked);
+        self.in_round = self.in_round.map(|segments| segments.saturating_add(ack.newly_acked));
         if self.round.ends(ack) {
             if ack.now >= self.period_ends {
                 self.pipe_ack = [None, self.pipe_ack[0]];
-                self.period_ends = ack.now + Time(3 * ack.srtt.0).max(Time::secs(1));
+                self.period_ends = ack.now + Time(ack.srtt.0.saturating_mul(3)).max(Time::secs(1));
             }
             self.pipe_ack[0] = self.pipe_ack[0].max(self.in_round);
             self.in_round = Some(0);

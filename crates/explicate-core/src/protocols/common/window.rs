@@ -155,7 +155,7 @@ impl Additive {
             self.credit = 0;
             window.cwnd += 1.0;
         }
-        self.credit += acked;
+        self.credit = self.credit.saturating_add(acked);
         if self.credit >= per_segment {
             window.cwnd += (self.credit / per_segment) as f64;
             self.credit %= per_segment;

@@ -82,7 +82,7 @@ impl LinuxSender {
     /// `bictcp_update`: sets `per_segment`.
     fn update(&mut self, now: Time, acked: u32) {
         let (cwnd, ms) = (self.window.cwnd as u32, now.0 / 1_000_000);
-        self.reno_acked += acked;
+        self.reno_acked = self.reno_acked.saturating_add(acked);
         if self.last_window == cwnd && ms <= self.last_ms + 31 {
             return;
         }
@@ -107,8 +107,8 @@ impl LinuxSender {
         let least = if self.least_rtt == Time::NEVER { Time::ZERO } else { self.least_rtt };
         let ms = now.0 / 1_000_000 - epoch.0.min(now.0) / 1_000_000 + least.0 / 1_000_000;
         let t = (ms << TIME_SHIFT) / 1000;
-        let off = t.abs_diff(self.k) as u128;
-        let delta = ((self.scale as u128 * off * off * off) >> (4 * TIME_SHIFT)).min(u32::MAX as u128 / 2) as u32;
+        let off = t.abs_diff(self.k) as f64;
+        let delta = (self.scale as f64 * off * off * off / (1u64 << (4 * TIME_SHIFT)) as f64) as u32;
         let target = if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) };
         let per_segment = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
         if self.last_max == 0 { per_segment.min(MOST_BEFORE_LOSS) } else { per_segment }
@@ -121,7 +121,7 @@ impl LinuxSender {
         if self.reno_acked > per_segment {
             let more = (self.reno_acked - 1) / per_segment;
             self.reno_acked -= more * per_segment;
-            self.reno += more;
+            self.reno = self.reno.saturating_add(more);
         }
         if self.reno > cwnd {
             self.per_segment = self.per_segment.min(cwnd / (self.reno - cwnd));
