@@ -196,6 +196,9 @@ pub trait Sender: Send {
     fn on_start(&mut self, _now: Time, _rtt: Time) {}
     /// The address of the node from which the flow leaves. Called at most once, before the first packet.
     fn on_attach(&mut self, _own: Address) {}
+    /// The flow sends new data although nothing was outstanding, `idle` after its last packet. `timeout` is its
+    /// retransmission timeout. Not called for the first packet. It may change the allowance, not the congestion header.
+    fn on_idle(&mut self, _now: Time, _idle: Time, _timeout: Time) {}
     /// A data packet is about to leave: fills in its congestion header.
     fn on_send(&mut self, _packet: &mut Packet, _sent: &Sent) {}
     /// An acknowledgement arrived.

@@ -256,6 +256,10 @@ impl SenderObject for Guard {
             ActiveController::Fallback => self.as_tcp(own),
         }
     }
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.own.on_idle(now, idle, timeout);
+        self.tcp.on_idle(now, idle, timeout);
+    }
     fn on_start(&mut self, now: Time, rtt: Time) {
         self.own.on_start(now, rtt);
         self.tcp.on_start(now, rtt);

@@ -61,6 +61,7 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
     let flow = endpoint::Params::of(&group.values);
     let tick = recovery::Common::of(&group.values).clock();
     let given = [
+        ("acks", flow.acks != endpoint::Acks::Counted, "every packet is acknowledged"),
         ("ack_every", flow.ack_every != 1.0, "every packet is acknowledged"),
         ("refuse_explicit", flow.refuse_explicit, "in a fluid both ends support the protocol"),
         ("ecn", flow.ecn && !model.reacts_to_marks(), "its model does not react to marks"),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use explicate_core::endpoint::{self, Params};
+use explicate_core::endpoint::{self, Acks, Params};
 use explicate_core::medium::Obstacle;
 use explicate_core::params::{Conflict, Param, Unit};
 use explicate_core::qdisc::ResolvedQueue;
@@ -289,7 +289,13 @@ fn of_params(
             format!("the flows of `{name}` begin with {room} packets, not {first}: `receiver_window` is smaller");
         ctx.warn(place("initial_window"), what, "write a smaller `initial_window` or a larger `receiver_window`");
     }
-    for param in ["ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && params.ack_every <= 1.0) {
+    let by_linux = params.acks == Acks::Linux;
+    for param in ["ack_every", "ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && by_linux) {
+        let what = format!("`{param}` has no effect on the flows of `{name}` with `acks = \"linux\"`");
+        ctx.warn(place(param), what, "remove it, or write `acks = \"counted\"`");
+    }
+    let at_once = params.ack_every <= 1.0 && !by_linux;
+    for param in ["ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && at_once) {
         let what = format!("`{param}` has no effect on the flows of `{name}` without `ack_every` above 1");
         ctx.warn(place(param), what, "write `ack_every = 2`, or remove it");
     }

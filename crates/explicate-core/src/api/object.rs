@@ -169,6 +169,7 @@ pub trait SenderObject: Send {
     fn allowance(&self) -> Allowance;
     fn on_start(&mut self, now: Time, rtt: Time);
     fn on_attach(&mut self, own: Address);
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time);
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent);
     /// Writes the header that packets carry until the next acknowledgement, loss or timer, if [`Writes::PerEvent`].
     #[inline(always)]
@@ -213,6 +214,9 @@ impl<S: Sender> SenderObject for S {
     }
     fn on_attach(&mut self, own: Address) {
         Sender::on_attach(self, own);
+    }
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        Sender::on_idle(self, now, idle, timeout);
     }
     #[inline(always)]
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {

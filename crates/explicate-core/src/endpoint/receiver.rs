@@ -4,7 +4,7 @@
 //! (`ack_every`; the first `quick_acks` are not delayed) is sent at once with a packet that is out of order, fills a
 //! gap, is a duplicate, is marked or is the last one (RFC 5681 section 4.2), or after `ack_delay`. It echoes the
 //! number of the latest packet, the time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback
-//! of all.
+//! of all. With `acks = "linux"` number and delay follow Linux's rules instead (`receiver/adaptive.rs`).
 //!
 //! A driver may call the four methods of [`super`], or replace a packet by its acknowledgement with
 //! [`ReceiverEndpoint::turn`].
@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use crate::api::AnyReceiver;
-use crate::endpoint::{FlowInit, Params, header_bytes, is_guarded};
+use crate::endpoint::{Acks, FlowInit, Params, header_bytes, is_guarded};
 use crate::gaps::Seen;
 use crate::guard::Echoing;
 use crate::protocols::rate_header;
@@ -21,10 +21,12 @@ use crate::reassembly::Reassembly;
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
 
+mod adaptive;
 mod delayed;
 mod predicted;
 mod set_up;
 
+use self::adaptive::Adaptive;
 use self::delayed::Delay;
 use self::set_up::Terms;
 
@@ -128,23 +130,25 @@ impl ReceiverEndpoint {
             every,
             quick: params.quick_acks as u32,
             longest: Time::from_secs_f64(params.ack_delay),
+            adaptive: (params.acks == Acks::Linux).then(Adaptive::new),
             held: 0,
             packet_number: 0,
             timestamp: 0,
             deadline: Time::NEVER,
         };
+        let delays = every > 1 || delay.adaptive.is_some();
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let receiver = init.protocol.receiver();
         let without_header = !init.protocol.explicit() && receiver.is_some();
         let receiver = if guarded { Some(Box::new(Echoing::new(receiver)) as Box<AnyReceiver>) } else { receiver };
         let returns = match &receiver {
-            _ if every > 1 => Returns::Own,
+            _ if delays => Returns::Own,
             None => Returns::Nothing,
             Some(receiver) if receiver.echoes() => Returns::Delta,
             Some(_) => Returns::Own,
         };
         let own = returns == Returns::Own;
-        let rare = || Rare { receiver, delay: (every > 1).then_some(delay), ..Rare::default() };
+        let rare = || Rare { receiver, delay: delays.then_some(delay), ..Rare::default() };
         ReceiverEndpoint {
             id: init.id,
             writes_feedback: false,
@@ -431,6 +435,25 @@ mod tests {
         s.handle_timeout(Time::millis(100));
         assert_eq!(echoed(poll(&mut s, 100)), Some((1, 10, 10)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
+    }
+
+    /// 16 quick ones, then every second segment; a lone one waits 40 ms. What is out of order is answered at once.
+    #[test]
+    fn acknowledgements_as_linux_sends_them() {
+        let mut s = receiver("xcp", &[("acks", 1.0)]);
+        let at = |n: u32| 60 + n as u64;
+        let acked: alloc::vec::Vec<u32> =
+            (0..22).filter(|&n| answer(&mut s, at(n), &data(n, 10 + n as u64)).is_some()).collect();
+        assert_eq!(acked, [(0..16).collect::<alloc::vec::Vec<_>>(), alloc::vec![17, 19, 21]].concat());
+        assert_eq!(echoed(answer(&mut s, 90, &data(22, 40))), None);
+        assert_eq!(s.poll_timeout(), Time::millis(130));
+        s.handle_timeout(Time::millis(130));
+        assert_eq!(echoed(poll(&mut s, 130)), Some((23, 40, 40)));
+        assert_eq!(echoed(answer(&mut s, 140, &data(24, 50))), Some((23, 50, 50)), "beyond a gap");
+        assert_eq!(echoed(answer(&mut s, 141, &data(23, 51))), Some((25, 51, 51)), "fills it");
+        assert_eq!(echoed(answer(&mut s, 142, &data(25, 52))), None);
+        assert_eq!(echoed(answer(&mut s, 143, &data(3, 53))), Some((26, 53, 52)), "came before");
+        assert_eq!(echoed(answer(&mut s, 144, &data(26, 54))), Some((27, 54, 54)), "quick ones follow that");
     }
 
     #[test]

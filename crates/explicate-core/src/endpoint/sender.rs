@@ -39,7 +39,7 @@ mod stats;
 mod tests;
 mod undo;
 
-pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
+pub use params::{Acks, Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::SenderStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
@@ -576,6 +576,9 @@ impl SenderEndpoint {
             };
             segment = spare;
         }
+        if in_flight == 0 && !self.one_way && highest > 0 && highest == self.recovery.at().acked {
+            self.end_idle(now);
+        }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead as u16);
@@ -599,6 +602,15 @@ impl SenderEndpoint {
         self.recovery.sent(now, sent, self.windows());
         self.pace(now, out.ip_len);
         true
+    }
+
+    /// New data are sent although nothing is outstanding.
+    #[cold]
+    #[inline(never)]
+    fn end_idle(&mut self, now: Time) {
+        self.sender.on_idle(now, self.departures.last_age(now), self.recovery.timeout());
+        self.allowance = self.sender.allowance();
+        self.fit_window();
     }
 
     /// Whether the last packet was a retransmission.

@@ -32,14 +32,31 @@
 //! 6. After an idle time a flow continues at the pacing rate of its phase, not at the measured bandwidth, for one
 //!    round trip.
 
+//! `variant = "linux"` is what Linux 6.18 does. Apart from deviations 1 and 5 those above are the draft's:
+//!
+//! | | `draft` | `linux` |
+//! | --- | --- | --- |
+//! | pacing | gain times bandwidth | 1 % less |
+//! | on top of the product | three segments | three super-packets, and what arrived in a bunch (`extra_acked`) |
+//! | samples of the bandwidth | all | over the least round-trip time at least |
+//! | two intervals with a fifth lost and like rates | nothing | a policer: its rate counts for 48 rounds |
+//! | each loss in a repair | nothing | one segment less, then slow start to the target |
+//! | after a timeout | slow start to the target | the same, and the window is restored when it is repaired |
+//! | after an idle time | the pacing rate of the phase | the measured bandwidth, and PROBE_RTT may be over |
+//!
+//! It leaves out the kernel's estimate of what has left when the next packet may (its pacing timer), and does not tell delayed
+//! acknowledgements of single packets from others.
+
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
-use crate::params::{Info, Number, Seconds, parameters};
+use crate::params::{Info, Number, Seconds, choices, parameters};
 use crate::protocols::common::delivery::{DeliveryRate, Sample};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
+
+mod linux;
 
 /// BBR.
 pub struct Bbr;
@@ -50,9 +67,16 @@ const MIN_PIPE: f64 = 4.0;
 /// Round trips over which the maximum bandwidth is taken.
 const ROUNDS: usize = 10;
 
+choices! {
+    /// Which BBR, version 1.
+    enum Variant { Draft = "draft", Linux = "linux" }
+}
+
 parameters! {
     /// What a scenario can set.
     struct Params {
+        /// The draft, or what Linux does.
+        variant: Variant = Variant::Draft, "bbr-00; Linux 6.18, tcp_bbr.c";
         /// Window divided by the product of bandwidth and least round-trip time.
         cwnd_gain: Number = 2.0, in 1.0..=100.0, "bbr-00 4.2.3.2";
         /// Time after which the least round-trip time is measured again.
@@ -71,7 +95,10 @@ impl Protocol for Bbr {
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(BbrSender::new(init))
+        match Params::of(init.values).variant {
+            Variant::Draft => Box::new(BbrSender::new(init)),
+            Variant::Linux => Box::new(linux::LinuxSender::new(init)),
+        }
     }
 }
 
@@ -261,14 +288,17 @@ impl BbrSender {
         };
         self.probe_round |= round_ends;
         if self.probe_round && ack.now > done {
-            self.rtprop_at = ack.now;
-            self.cwnd = self.cwnd.max(self.prior);
-            if self.filled {
-                self.enter_probe_bandwidth(ack.now);
-            } else {
-                self.mode = Mode::Startup;
-                (self.pacing_gain, self.cwnd_gain) = (HIGH_GAIN, HIGH_GAIN);
-            }
+            self.end_probe_rtt(ack.now);
+        }
+    }
+    fn end_probe_rtt(&mut self, now: Time) {
+        self.rtprop_at = now;
+        self.cwnd = self.cwnd.max(self.prior);
+        if self.filled {
+            self.enter_probe_bandwidth(now);
+        } else {
+            self.mode = Mode::Startup;
+            (self.pacing_gain, self.cwnd_gain) = (HIGH_GAIN, HIGH_GAIN);
         }
     }
 

@@ -25,7 +25,8 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Flag, Fraction, Info, Packets, parameters};
-use crate::protocols::common::window::{Round, Window, grows};
+use crate::protocols::common::window::{Round, Window, WindowParams};
+use crate::units::Time;
 
 /// BIC.
 pub struct Bic;
@@ -45,6 +46,8 @@ parameters! {
         low_window: Packets = 14.0, in 1.0..=1e6, SOURCE;
         /// A flow that is reduced below its last maximum aims lower.
         fast_convergence: Flag = true, SOURCE;
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -64,7 +67,7 @@ impl Protocol for Bic {
             s_min: params.s_min,
             low_window: params.low_window,
             fast_convergence: params.fast_convergence,
-            window: Window::new(init.initial_window),
+            window: Window::of(init, params.window),
             round: Round::default(),
             max: 0.0,
             probe_step: 1.0,
@@ -111,13 +114,17 @@ impl Sender for BicSender {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if !grows(ack) || self.window.slow_start(ack.newly_acked, 1.0) {
+        if !self.window.grows(ack) || self.window.slow_start(ack.newly_acked, 1.0) {
             return;
         }
         if self.round.ends(ack) {
             self.step = self.next_step();
         }
         self.window.rise(self.step, ack.newly_acked);
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -151,7 +158,7 @@ mod tests {
     use crate::api::LossKind;
     use crate::params::Values;
     use crate::testing;
-    use crate::units::{Rate, Time};
+    use crate::units::Rate;
     use crate::wire::Congestion;
 
     fn sender() -> Box<AnySender> {

@@ -17,8 +17,23 @@
 //! | cwnd_prior | `prior` | segments | | section 4.1.2 |
 //! | t_epoch | `epoch` | time | | section 4.1.2 |
 //!
+//! `variant` selects RFC 9438 or what Linux 6.18 does; start and idle times are parameters of their own.
+//!
+//! | | `rfc` | `linux` |
+//! | --- | --- | --- |
+//! | a reduction multiplies | the segments in flight by 0.7 | the window by 717/1024 |
+//! | slow start counts per acknowledgement | one segment | all that it covers |
+//! | the curve is aimed ahead by | the smoothed round-trip time | the least round-trip time |
+//! | at most per round trip | half a window | half a window |
+//! | before the first reduction | the convex part from the present window | the same, or a twentieth of a window per round trip if that is more |
+//! | Reno's window | alpha per round trip, 1 above the window of the last reduction | 8/15 of a segment per round trip |
+//! | after a timeout | the threshold is the plateau | no plateau, as before the first reduction |
+//! | a timeout within a repair | reduces again | keeps the threshold |
+//! | window | fractions of segments | whole segments |
+//! | time | exact | milliseconds |
+//!
 //! Deviations:
-//! 1. HyStart++ (RFC 9406) is left out: slow start ends with a loss or mark, as in RFC 5681.
+//! 1. Without `hystart`, slow start ends with a loss or mark, as in RFC 5681.
 //! 2. The epoch begins with the first acknowledgement after the repair of a loss, not with the loss.
 //! 3. Spurious reductions are not undone (section 4.9).
 //! 4. The window counts segments. It never falls below one, and below two only by a mark or timeout.
@@ -26,23 +41,35 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent, Undo};
-use crate::params::{Flag, Fraction, Info, Number, parameters};
-use crate::protocols::common::window::Window;
+use crate::params::{Flag, Fraction, Info, Number, choices, parameters};
+use crate::protocols::common::usage::counts;
+use crate::protocols::common::window::{Window, WindowParams};
 use crate::units::Time;
 use crate::wire::Packet;
+
+mod linux;
 
 /// CUBIC.
 pub struct Cubic;
 
+choices! {
+    /// Which CUBIC.
+    enum Variant { Rfc = "rfc", Linux = "linux" }
+}
+
 parameters! {
     /// What a scenario can set.
     struct Params {
+        /// RFC 9438, or what Linux computes.
+        variant: Variant = Variant::Rfc, "RFC 9438; Linux 6.18, tcp_cubic.c";
         /// Factor by which a reduction multiplies the window.
         beta: Fraction = 0.7, in 0.1..=0.99, "RFC 9438 section 4.6";
         /// Scale of the cubic, segments/s^3.
         C: Number = 0.4, in 1e-6..=1e6, "RFC 9438 section 5";
         /// A flow that is reduced below its last plateau aims lower, which leaves room for new flows.
         fast_convergence: Flag = true, "RFC 9438 section 4.7";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -55,7 +82,10 @@ impl Protocol for Cubic {
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(CubicSender::new(init))
+        match Params::of(init.values).variant {
+            Variant::Rfc => Box::new(CubicSender::new(init)),
+            Variant::Linux => Box::new(linux::LinuxSender::new(init)),
+        }
     }
 }
 
@@ -86,7 +116,7 @@ impl CubicSender {
             beta: params.beta,
             c: params.C,
             fast_convergence: params.fast_convergence,
-            window: Window::new(init.initial_window),
+            window: Window::of(init, params.window),
             w_max: 0.0,
             k: 0.0,
             w_est: 0.0,
@@ -147,6 +177,10 @@ impl Sender for CubicSender {
         Allowance { cwnd: self.window.cwnd, pacing: None }
     }
 
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
+    }
+
     fn on_send(&mut self, _packet: &mut Packet, sent: &Sent) {
         if sent.in_flight == 0 {
             self.pause(sent.now); // the flow was idle
@@ -154,11 +188,11 @@ impl Sender for CubicSender {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if ack.recovering || ack.newly_acked == 0 || ack.duplicate {
+        if !self.window.grows(ack) {
+            if counts(ack) {
+                self.pause(ack.now); // the window was not the limit
+            }
             return;
-        }
-        if ack.app_limited {
-            return self.pause(ack.now);
         }
         self.last = ack.now;
         let n = ack.newly_acked as f64;
@@ -187,6 +221,9 @@ impl Sender for CubicSender {
             LossKind::Duplicates => self.window.ssthresh.max(2.0),
         };
         self.window.ssthresh = self.window.ssthresh.max(2.0);
+        if self.level {
+            self.window.forget();
+        }
     }
 
     fn threshold(&self) -> f64 {

@@ -26,7 +26,8 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Fraction, Info, Packets, Values, parameters};
-use crate::protocols::common::window::{Round, Window, grows};
+use crate::protocols::common::window::{Round, Window, WindowParams};
+use crate::units::Time;
 
 /// HighSpeed TCP.
 pub struct Hstcp;
@@ -44,6 +45,8 @@ parameters! {
         high_p: Fraction = 1e-7, in 1e-12..=1.0, "RFC 3649 section 5";
         /// Decrease b(w) at `high_window`.
         high_decrease: Fraction = 0.1, in 0.01..=0.5, "RFC 3649 section 5";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -58,7 +61,7 @@ impl Protocol for Hstcp {
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(HstcpSender {
             response: Response::new(init.values),
-            window: Window::new(init.initial_window),
+            window: Window::of(init, Params::of(init.values).window),
             round: Round::default(),
             increase: 1.0,
         })
@@ -118,13 +121,17 @@ impl Sender for HstcpSender {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if !grows(ack) || self.window.slow_start(ack.newly_acked, 1.0) {
+        if !self.window.grows(ack) || self.window.slow_start(ack.newly_acked, 1.0) {
             return;
         }
         if self.round.ends(ack) {
             self.increase = self.response.increase(self.window.cwnd);
         }
         self.window.rise(self.increase, ack.newly_acked);
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -150,7 +157,7 @@ mod tests {
     use super::*;
     use crate::api::LossKind;
     use crate::testing;
-    use crate::units::{Rate, Time};
+    use crate::units::Rate;
     use crate::wire::Congestion;
 
     /// RFC 3649 appendix B: windows, increases, decreases.

@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Info, Packets, Seconds, parameters};
-use crate::protocols::common::window::{Window, grows};
+use crate::protocols::common::window::{Window, WindowParams};
 use crate::units::Time;
 
 /// TCP Hybla.
@@ -42,6 +42,8 @@ parameters! {
         rtt0: Seconds = 0.025, in 1e-4..=10.0, SOURCE;
         /// First slow start threshold of the reference connection; a flow's is rho times that.
         initial_ssthresh: Packets = 45.0, in 2.0..=1e9, "RFC 2001 section 1: 65535 bytes";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -58,7 +60,7 @@ impl Protocol for Hybla {
             rtt0: Params::of(init.values).rtt0,
             initial_ssthresh: Params::of(init.values).initial_ssthresh,
             initial_window: init.initial_window,
-            window: Window::new(init.initial_window),
+            window: Window::of(init, Params::of(init.values).window),
             least: Time::NEVER,
             rho: 1.0,
             doubling: 1.0,
@@ -104,7 +106,7 @@ impl Sender for HyblaSender {
         if ack.rtt < self.least {
             self.take(ack.rtt);
         }
-        if !grows(ack) {
+        if !self.window.grows(ack) {
             return;
         }
         let window = &mut self.window;
@@ -113,6 +115,10 @@ impl Sender for HyblaSender {
         } else {
             window.rise(self.per_rtt, ack.newly_acked);
         }
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
     }
 
     fn on_loss(&mut self, loss: &Loss) {

@@ -33,7 +33,7 @@ use alloc::boxed::Box;
 use crate::api::{Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Undo, measured_ms};
 use crate::params::{Fraction, Info, Param, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;
-use crate::protocols::common::window::{Window, grows};
+use crate::protocols::common::window::{Window, WindowParams};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, receiver_span, receiver_stamp};
 
@@ -50,6 +50,8 @@ parameters! {
         threshold: Seconds = 0.01, in 0.0..=10.0, "Xu, Tian, Ansari 2004, congestion warning; the value is ours";
         /// Weight of a new sample in the average queue.
         weight: Fraction = 0.2, in 1e-6..=1.0, "Xu, Tian, Ansari 2004, congestion warning; the value is ours";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -64,7 +66,7 @@ impl Protocol for NewJersey {
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(NewJerseySender {
-            window: Window::new(init.initial_window),
+            window: Window::of(init, Params::of(init.values).window),
             arrivals: Arrivals::default(),
             bandwidth: 0.0,
             rtt_min: Time::NEVER,
@@ -119,9 +121,13 @@ impl Sender for NewJerseySender {
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.estimate(ack);
-        if grows(ack) && !self.window.slow_start(ack.newly_acked, 1.0) {
+        if self.window.grows(ack) && !self.window.slow_start(ack.newly_acked, 1.0) {
             self.window.rise(1.0, ack.newly_acked);
         }
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
     }
 
     fn on_loss(&mut self, loss: &Loss) {

@@ -15,15 +15,15 @@
 //!    counts for all that it covers (RFC 3465 section 2.1).
 //! 2. During a recovery the window does not grow; inflation is recovery's.
 //! 3. Marks do not take the window below two segments, so no timer has to slow down a window of one (RFC 3168 section 6.1.2).
-//! 4. After an idle time the window is what it was (RFC 5681 section 4.1 restarts it after a retransmission timeout). It
-//!    is so for all laws of TCP here.
+//! 4. After an idle time the window is what it was, unless `after_idle` is set (RFC 5681 section 4.1 restarts it after a
+//!    retransmission timeout). It is so for all laws of TCP here.
 //! 5. A SYN that was lost does not shrink the first window (RFC 5681 section 3.1).
 
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Undo, Writes};
 use crate::params::{Info, Packets, choices, parameters};
-use crate::protocols::common::window::{Window, grows};
+use crate::protocols::common::window::{Additive, Window, WindowParams};
 use crate::units::Time;
 
 /// TCP's AIMD window.
@@ -34,13 +34,23 @@ choices! {
     pub enum OnDuplicates { Halve = "halve", Restart = "restart" }
 }
 
+choices! {
+    /// How acknowledgements are counted.
+    pub enum Variant { Rfc = "rfc", Linux = "linux" }
+}
+
 parameters! {
     /// What a scenario can set.
     pub struct Params {
+        /// RFC 5681, or what Linux does: slow start by all that an acknowledgement covers, whole segments, and half of
+        /// the window after a loss, not of what is in flight.
+        variant: Variant = Variant::Rfc, "RFC 5681; Linux 6.18, tcp_cong.c";
         /// What a fast retransmit leaves of the window: half, or one segment and slow start to half.
         on_duplicates: OnDuplicates = OnDuplicates::Halve, "RFC 5681 section 3.2; Jacobson 1988";
         /// Most segments that an acknowledgement adds in slow start, however much it covers.
         abc_limit: Packets = 1.0, in 1.0..=1e3, "RFC 3465 section 2.2";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -54,7 +64,11 @@ impl Protocol for Reno {
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let params = Params::of(init.values);
-        let (window, abc_limit) = (Window::new(init.initial_window), params.abc_limit);
+        let (window, abc_limit) = (Window::of(init, params.window), params.abc_limit);
+        if params.variant == Variant::Linux {
+            let restart = params.on_duplicates == OnDuplicates::Restart;
+            return Box::new(LinuxSender { window, additive: Additive::default(), restart, repairing: false });
+        }
         match params.on_duplicates {
             OnDuplicates::Restart => Box::new(RenoSender::<true> { window, abc_limit }),
             OnDuplicates::Halve => Box::new(RenoSender::<false> { window, abc_limit }),
@@ -77,7 +91,7 @@ impl<const RESTART: bool> Sender for RenoSender<RESTART> {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if grows(ack) && !self.window.slow_start(ack.newly_acked, self.abc_limit) {
+        if self.window.grows(ack) && !self.window.slow_start(ack.newly_acked, self.abc_limit) {
             self.window.rise(1.0, ack.newly_acked);
         }
     }
@@ -89,8 +103,64 @@ impl<const RESTART: bool> Sender for RenoSender<RESTART> {
         }
     }
 
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
+    }
+
     fn resume(&mut self, _now: Time, window: f64, _srtt: Time) {
-        self.window = Window { cwnd: window.max(1.0), ssthresh: window.max(2.0) };
+        (self.window.cwnd, self.window.ssthresh) = (window.max(1.0), window.max(2.0));
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        self.window.probe(put);
+    }
+}
+
+/// Reno as Linux 6.18 has it (`tcp_cong.c`).
+struct LinuxSender {
+    window: Window,
+    additive: Additive,
+    /// A fast retransmit sets the window to one segment.
+    restart: bool,
+    /// A loss was being repaired at the last acknowledgement.
+    repairing: bool,
+}
+
+impl Sender for LinuxSender {
+    const WRITES: Writes = Writes::Nothing;
+    const HAS_TIMER: bool = false;
+
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: self.window.cwnd, pacing: None }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.repairing = ack.recovering;
+        if self.window.grows(ack) {
+            let left = self.window.slow_start_by(ack.newly_acked as f64) as u32;
+            if left > 0 {
+                let cwnd = self.window.cwnd as u32;
+                self.additive.rise(&mut self.window, cwnd, left);
+            }
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        // A timeout within a repair has its reduction.
+        let repeated = loss.repeated || loss.kind == LossKind::Timeout && self.repairing;
+        self.additive = Additive::default();
+        self.window.reduce_to(&Loss { repeated, ..*loss }, libm::floor(self.window.cwnd / 2.0));
+        if self.restart && loss.kind == LossKind::Duplicates {
+            self.window.cwnd = 1.0;
+        }
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
+    }
+
+    fn resume(&mut self, _now: Time, window: f64, _srtt: Time) {
+        (self.window.cwnd, self.window.ssthresh) = (libm::floor(window).max(1.0), libm::floor(window).max(2.0));
     }
 
     fn threshold(&self) -> f64 {
@@ -164,11 +234,26 @@ mod tests {
         assert_eq!(s.allowance().cwnd, 10.0, "congestion avoidance");
     }
 
+    /// From 10: 6 acknowledged, two of them up to the threshold of 12; the other four and eight more make one segment.
+    #[test]
+    fn linux_counts_all_that_is_acknowledged() {
+        let values = testing::values(&[Params::PARAMS], &[("variant", 1.0)]);
+        let mut s = sender(&values);
+        assert_eq!((ack(&mut *s, 1), ack(&mut *s, 17)), (4.0, 21.0), "slow start by all of it");
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 7));
+        assert_eq!(s.allowance().cwnd, 1.0);
+        assert_eq!(ack(&mut *s, 8), 9.0);
+        assert_eq!((ack(&mut *s, 6), ack(&mut *s, 4), ack(&mut *s, 1)), (10.0, 10.0, 11.0), "half of 21 is 10; 5 are left");
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 7));
+        assert_eq!(s.allowance().cwnd, 5.0, "half of the window, rounded down");
+        s.on_ack(&Ack { recovering: true, ..testing::ack(Time::ZERO, &Congestion::NONE) });
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 7));
+        assert_eq!((ack(&mut *s, 9), ack(&mut *s, 6)), (6.0, 7.0), "the threshold is still 5: 4 and 5 of 9, then 6");
+    }
+
     #[test]
     fn restart_and_byte_counting() {
-        let mut values = Values::default();
-        values.set(&Params::PARAMS[0], 1.0);
-        values.set(&Params::PARAMS[1], 2.0);
+        let values = testing::values(&[Params::PARAMS], &[("on_duplicates", 1.0), ("abc_limit", 2.0)]);
         let mut s = sender(&values);
         assert_eq!(ack(&mut *s, 2), 5.0, "RFC 3465: L = 2");
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));

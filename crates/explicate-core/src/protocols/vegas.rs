@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Undo, measured_ms};
 use crate::params::{Fraction, Info, Packets, parameters};
-use crate::protocols::common::window::{Round, Window, grows};
+use crate::protocols::common::window::{Round, Window, WindowParams};
 use crate::units::Time;
 
 /// TCP Vegas.
@@ -43,6 +43,8 @@ parameters! {
         gamma: Packets = 1.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
         /// Factor by which a fast retransmit multiplies the window.
         keep: Fraction = 0.75, in 0.1..=1.0, "ns-2 tcp-vegas";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -61,7 +63,7 @@ impl Protocol for Vegas {
             beta: params.beta.max(params.alpha),
             gamma: params.gamma,
             keep: params.keep,
-            window: Window::new(init.initial_window),
+            window: Window::of(init, params.window),
             round: Round::default(),
             base: Time::NEVER,
             sum: 0,
@@ -132,7 +134,7 @@ impl Sender for VegasSender {
         if self.round.ends(ack) && !ack.recovering && !ack.app_limited {
             self.decide();
         }
-        if !grows(ack) {
+        if !self.window.grows(ack) {
             return;
         }
         if self.window.cwnd >= self.window.ssthresh {
@@ -140,6 +142,10 @@ impl Sender for VegasSender {
         } else if self.doubles {
             self.window.slow_start(ack.newly_acked, 1.0);
         }
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
     }
 
     fn on_loss(&mut self, loss: &Loss) {

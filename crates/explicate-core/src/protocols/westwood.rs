@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo, measured_ms};
 use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;
-use crate::protocols::common::window::{Window, grows};
+use crate::protocols::common::window::{Window, WindowParams};
 use crate::units::Time;
 
 /// TCP Westwood+.
@@ -40,6 +40,8 @@ parameters! {
         alpha: Fraction = 0.9, in 0.0..=0.999, "Grieco, Mascolo, CCR 2004";
         /// A sample lasts a round trip, but at least this time.
         min_interval: Seconds = 0.05, in 1e-4..=10.0, "Linux tcp_westwood";
+        /// Start, growth and idle times.
+        window: WindowParams = WindowParams::DEFAULT;
     }
 }
 
@@ -55,7 +57,7 @@ impl Protocol for Westwood {
         Box::new(WestwoodSender {
             alpha: Params::of(init.values).alpha,
             min_interval: Time::from_secs_f64(Params::of(init.values).min_interval),
-            window: Window::new(init.initial_window),
+            window: Window::of(init, Params::of(init.values).window),
             arrivals: Arrivals::default(),
             arrived: 0,
             used: false,
@@ -110,9 +112,13 @@ impl Sender for WestwoodSender {
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.measure(ack);
-        if grows(ack) && !self.window.slow_start(ack.newly_acked, 1.0) {
+        if self.window.grows(ack) && !self.window.slow_start(ack.newly_acked, 1.0) {
             self.window.rise(1.0, ack.newly_acked);
         }
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        self.window.on_idle(now, idle, timeout);
     }
 
     fn on_loss(&mut self, loss: &Loss) {

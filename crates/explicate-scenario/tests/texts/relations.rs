@@ -268,6 +268,13 @@ fn cases() -> Vec<Case> {
             flow("params = { receiver_window = 100 }"),
         ),
         (
+            "`ack_every`, `ack_delay`, `quick_acks` with `acks = \"linux\"`",
+            flow("params = { acks = \"linux\", ack_every = 2 }"),
+            11,
+            "`ack_every` has no effect on the flows of `one` with `acks = \"linux\"`",
+            flow("params = { acks = \"linux\" }"),
+        ),
+        (
             "`ack_delay`, `quick_acks` without `ack_every`",
             flow("params = { ack_delay = \"50ms\" }"),
             11,

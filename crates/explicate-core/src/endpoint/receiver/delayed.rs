@@ -1,5 +1,8 @@
 //! Delayed acknowledgements, which cover several packets (RFC 5681 section 4.2).
 
+use core::cmp::Ordering;
+
+use super::adaptive::{Adaptive, Came};
 use super::{Answer, NO_DUPLICATE, ReceiverEndpoint};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};
@@ -10,6 +13,8 @@ pub(super) struct Delay {
     /// Number of future acknowledgements that are not delayed.
     pub(super) quick: u32,
     pub(super) longest: Time,
+    /// Decides instead of these three, if there is one.
+    pub(super) adaptive: Option<Adaptive>,
     /// Packets that it covers so far; the number of the last one, and the time stamp of the first.
     pub(super) held: u32,
     pub(super) packet_number: u32,
@@ -26,17 +31,34 @@ impl ReceiverEndpoint {
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
         // If gaps are skipped, no sender waits for the report of a gap.
-        let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
+        let marked = packet.ecn() == Ecn::Marked;
+        let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && !marked;
+        if let Some(adaptive) = &mut delay.adaptive {
+            let came = match header.segment().cmp(&expected) {
+                Ordering::Less => Came::Again,
+                Ordering::Equal => Came::Next,
+                Ordering::Greater => Came::Beyond,
+            };
+            adaptive.on_data(now, came, marked, self.window);
+            delay.longest = adaptive.delay();
+        }
         if delay.held == 0 {
             delay.timestamp = header.timestamp();
             delay.deadline = now + delay.longest;
         }
         delay.held += 1;
         delay.packet_number = header.packet_number();
-        if may_wait && delay.quick == 0 && delay.held < delay.every {
+        let waits = match &delay.adaptive {
+            Some(adaptive) => adaptive.may_wait(delay.held) && !header.has(flag::CWR),
+            None => delay.quick == 0 && delay.held < delay.every,
+        };
+        if may_wait && waits {
             return None;
         }
         delay.quick = delay.quick.saturating_sub(1);
+        if let Some(adaptive) = &mut delay.adaptive {
+            adaptive.on_ack();
+        }
         delay.held = 0;
         delay.deadline = Time::NEVER;
         Some(delay.timestamp)
@@ -52,6 +74,10 @@ impl ReceiverEndpoint {
         let Some(delay) = rare.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };
         delay.held = 0;
         delay.deadline = Time::NEVER;
+        if let Some(adaptive) = &mut delay.adaptive {
+            adaptive.on_expiry();
+            adaptive.on_ack();
+        }
         let &mut Delay { packet_number, timestamp, .. } = delay;
         rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0, duplicate: NO_DUPLICATE });
     }

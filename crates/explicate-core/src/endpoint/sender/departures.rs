@@ -45,6 +45,11 @@ impl Stretch {
         true
     }
 
+    /// How long ago the last packet left.
+    pub(super) fn last_age(&self, now: Time) -> Time {
+        now.since(self.until)
+    }
+
     /// A packet begins a stretch. The first SYN does, so that stamps of an earlier session are none of it.
     pub(super) fn begin(&mut self, now: Time, number: u32, earlier: &mut Earlier) {
         if number > 0 {

@@ -8,6 +8,11 @@ choices! {
     pub enum Guarding { Auto = "auto", On = "on", Off = "off" }
 }
 
+choices! {
+    /// When a receiving end acknowledges.
+    pub enum Acks { Counted = "counted", Linux = "linux" }
+}
+
 parameters! {
     /// Parameters that every flow has.
     pub struct Params {
@@ -15,6 +20,9 @@ parameters! {
         initial_window: Packets = 3.0, in 1.0..=1e6, "RFC 5681 section 3.1";
         /// Maximum number of segments for which the receiver has room.
         receiver_window: Packets = 1e6, in 1.0..=1e9, "RFC 9293";
+        /// When the receiving end acknowledges: by `ack_every`, `ack_delay` and `quick_acks`, or as Linux does: up to 16 quick
+        /// acknowledgements, then every second segment, delayed by 40 to 200 ms.
+        acks: Acks = Acks::Counted, "RFC 5681 section 4.2; Linux 6.18, __tcp_ack_snd_check";
         /// In-order packets per acknowledgement; 2 is TCP's delayed acknowledgement.
         ack_every: Packets = 1.0, in 1.0..=1000.0, "RFC 5681 section 4.2";
         /// Maximum delay of an acknowledgement that waits for more packets.

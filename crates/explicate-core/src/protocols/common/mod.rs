@@ -1,7 +1,9 @@
 //! Code that several protocols share.
 
 pub(super) mod delivery;
+pub(super) mod hystart;
 pub mod load_factor;
 pub mod rate_header;
+pub(super) mod usage;
 pub(super) mod window;
 pub mod xcp_router;

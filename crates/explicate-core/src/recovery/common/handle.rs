@@ -111,6 +111,14 @@ impl RecoveryHandle {
         if self.checked_out.is_some() { 0 } else { self.recovery.backoffs() }
     }
 
+    /// The retransmission timeout while nothing is missing; the smoothed round-trip time and a second if it is not known.
+    pub(crate) fn timeout(&self) -> Time {
+        match &self.checked_out {
+            Some(loss_free) => loss_free.timeout(self.at.srtt),
+            None => self.at.srtt + Time::secs(1),
+        }
+    }
+
     /// The next transmission.
     #[inline(always)]
     pub(crate) fn next(&self, windows: Windows) -> Next {

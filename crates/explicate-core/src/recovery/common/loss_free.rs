@@ -54,8 +54,9 @@ impl LossFree {
     fn sample(&mut self, at: &mut RecoveryState, rtt: Time) {
         at.srtt = Time(self.spread.take(at.srtt.0, rtt.0.max(1), (at.acked, at.highest), self.min.get()));
     }
+    /// The retransmission timeout with this smoothed round-trip time.
     #[inline(always)]
-    fn timeout(&self, srtt: Time) -> Time {
+    pub(crate) fn timeout(&self, srtt: Time) -> Time {
         Time(self.spread.timeout(srtt.0).max(self.min.get()).min(self.max))
     }
     /// The next transmission within this number of whole segments.

@@ -1,0 +1,521 @@
+//! What Linux 6.18 (`tcp_bbr.c`) adds to the draft: a margin below the bandwidth, whole super-packets, compensation for
+//! acknowledgements that arrive in bunches, and the detection of policers.
+//!
+//! | symbol | name here | unit | value |
+//! | --- | --- | --- | --- |
+//! | bbr_pacing_margin_percent | [`MARGIN`] | | 1 % |
+//! | bbr_tso_segs_goal | [`Linux::super_packet`] | segments | a millisecond, 1 below 1.2 Mbit/s, else 2 at least |
+//! | extra_acked | `extra` | segments | max over 5 to 10 rounds, at most 100 ms of bandwidth |
+//! | lt_bw, lt_use_bw | `LongTerm::bandwidth`, `uses` | segments/s | |
+//! | bbr_lt_intvl_min_rtts | [`FEWEST_ROUNDS`] | rounds | 4, at most 16 |
+//! | bbr_lt_loss_thresh | [`POLICED_LOSS`] | | 50/256 |
+//! | bbr_lt_bw_ratio, bbr_lt_bw_diff | [`ALIKE`], [`ALIKE_BYTES`] | | 1/8, 500 bytes/s |
+//! | bbr_lt_bw_max_rtts | [`LONG_TERM_ROUNDS`] | rounds | 48 |
+
+use super::{BbrSender, CYCLE, HIGH_GAIN, MIN_PIPE, Mode, Repair};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Sent};
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Pacing is this share of the bandwidth.
+pub(super) const MARGIN: f64 = 0.99;
+const MIN_TSO_RATE: f64 = 1.2e6 / 8.0;
+/// Bytes of the longest super-packet.
+const MOST_TSO_BYTES: f64 = 65_215.0;
+const EXTRA_ROUNDS: u32 = 5;
+const MOST_EXTRA_S: f64 = 0.1;
+const MOST_EPOCH: u64 = 1 << 20;
+const FEWEST_ROUNDS: u32 = 4;
+const POLICED_LOSS: f64 = 50.0 / 256.0;
+const ALIKE: f64 = 0.125;
+const ALIKE_BYTES: f64 = 500.0;
+const LONG_TERM_ROUNDS: u32 = 48;
+
+/// BBR with these additions.
+pub(super) struct LinuxSender {
+    bbr: BbrSender,
+    linux: Linux,
+}
+
+impl LinuxSender {
+    pub(super) fn new(init: &SenderInit<'_>) -> LinuxSender {
+        LinuxSender { bbr: BbrSender::new(init), linux: Linux::new(init.packet) }
+    }
+}
+
+impl Sender for LinuxSender {
+    const HAS_TIMER: bool = <BbrSender as Sender>::HAS_TIMER;
+
+    fn allowance(&self) -> Allowance {
+        self.bbr.allowance()
+    }
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        self.bbr.on_start(now, rtt);
+        self.bbr.pacing *= MARGIN;
+    }
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        if sent.in_flight == 0 && self.bbr.delivery.limited() {
+            self.bbr.restart(&mut self.linux, sent.now);
+        }
+        self.linux.on_send(sent.in_flight);
+        self.bbr.on_send(packet, sent);
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.bbr.on_ack_linux(&mut self.linux, ack);
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        if loss.kind != LossKind::Mark {
+            self.bbr.on_loss_linux(&mut self.linux, loss);
+        }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.bbr.probe(put);
+    }
+}
+
+impl BbrSender {
+    /// The bandwidth that counts.
+    fn bandwidth_of(&self, linux: &Linux) -> f64 {
+        if linux.long_term.uses { linux.long_term.bandwidth } else { self.bandwidth }
+    }
+    /// `bbr_inflight`: segments to have in flight at the measured bandwidth.
+    fn inflight_of(&self, linux: &Linux, bandwidth: f64, gain: f64, more: f64) -> f64 {
+        if self.rtprop == Time::NEVER {
+            return linux.budget(self.initial_window + more, self.pacing, false);
+        }
+        let product = libm::ceil(gain * bandwidth * self.rtprop.as_secs_f64());
+        let probes = self.mode == Mode::ProbeBandwidth && self.phase == 0;
+        linux.budget(product + more, self.pacing, probes)
+    }
+    /// `bbr_set_pacing_rate`.
+    fn pace_at(&mut self, bandwidth: f64, gain: f64) {
+        let rate = MARGIN * gain * bandwidth;
+        if bandwidth > 0.0 && (self.filled || rate > self.pacing) {
+            self.pacing = rate;
+        }
+    }
+
+    /// `bbr_main`.
+    fn on_ack_linux(&mut self, linux: &mut Linux, ack: &Ack<'_>) {
+        let before = self.delivery.delivered();
+        let least = if self.rtprop == Time::NEVER { Time::ZERO } else { self.rtprop };
+        let sample = self.delivery.on_ack(ack, least);
+        let delivered = self.delivery.delivered();
+        let arrived = delivered - before;
+        let losses = linux.losses(ack, arrived);
+        let begins = sample.as_ref().is_some_and(|s| self.update_bandwidth(s));
+        let limited = sample.is_some_and(|s| s.limited);
+        if sample.is_some() {
+            let round = Round { now: ack.now, begins, arrived, delivered, losses, limited };
+            if linux.long_term.sample(&round, self.mode == Mode::ProbeBandwidth) {
+                self.enter_probe_bandwidth(ack.now);
+            }
+            let bandwidth = self.bandwidth_of(linux);
+            linux.aggregate(&round, bandwidth, self.cwnd);
+        }
+        let before = ack.in_flight as f64 + (arrived + losses) as f64;
+        if self.mode == Mode::ProbeBandwidth && self.phase_ends(linux, ack.now, before, losses > 0) {
+            self.enter_phase((self.phase + 1) % CYCLE.len(), ack.now);
+        }
+        if !self.filled && begins && !limited {
+            self.check_full();
+        }
+        if self.mode == Mode::Startup && self.filled {
+            self.mode = Mode::Drain;
+            self.pacing_gain = 1.0 / HIGH_GAIN;
+        }
+        if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight_of(linux, self.bandwidth, 1.0, 0.0) {
+            self.enter_probe_bandwidth(ack.now);
+        }
+        self.update_rtprop(ack, begins);
+        if self.mode == Mode::ProbeBandwidth && linux.long_term.uses {
+            self.pacing_gain = 1.0;
+        }
+        self.pace_at(self.bandwidth_of(linux), self.pacing_gain);
+        self.set_cwnd_linux(linux, ack, arrived as f64, losses as f64);
+    }
+
+    /// `bbr_is_next_cycle_phase`, with `in_flight` before this acknowledgement.
+    fn phase_ends(&self, linux: &Linux, now: Time, in_flight: f64, lost: bool) -> bool {
+        let full = now.since(self.phase_at) > self.rtprop;
+        let wanted = |gain| self.inflight_of(linux, self.bandwidth, gain, 0.0);
+        match self.pacing_gain {
+            gain if gain > 1.0 => full && (lost || in_flight + linux.super_packet(self.pacing) >= wanted(gain)),
+            gain if gain < 1.0 => full || in_flight <= wanted(1.0),
+            _ => full,
+        }
+    }
+
+    /// `bbr_set_cwnd`.
+    fn set_cwnd_linux(&mut self, linux: &mut Linux, ack: &Ack<'_>, arrived: f64, losses: f64) {
+        if arrived > 0.0 {
+            self.cwnd = (self.cwnd - losses).max(1.0);
+            if linux.timeout_until == Some(u32::MAX) {
+                linux.timeout_until = Some(ack.highest_sent);
+            }
+            let repaired = !ack.recovering && linux.timeout_until.is_none_or(|until| ack.cumulative >= until);
+            match self.repair {
+                Repair::Begins => {
+                    (self.repair, self.conserving) = (Repair::Lasts, true);
+                    self.round_end = self.delivery.delivered();
+                    self.cwnd = ack.in_flight as f64 + arrived;
+                }
+                Repair::Lasts if repaired => {
+                    (self.repair, self.conserving, linux.timeout_until) = (Repair::None, false, None);
+                    self.cwnd = self.cwnd.max(self.prior);
+                }
+                _ => {}
+            }
+            if self.conserving {
+                self.cwnd = self.cwnd.max(ack.in_flight as f64 + arrived);
+            } else {
+                let bandwidth = self.bandwidth_of(linux);
+                let more = if self.filled { linux.aggregated(bandwidth) } else { 0.0 };
+                let target = self.inflight_of(linux, bandwidth, self.cwnd_gain, more);
+                if self.filled {
+                    self.cwnd = (self.cwnd + arrived).min(target);
+                } else if self.cwnd < target || self.delivery.delivered() < 10 {
+                    self.cwnd += arrived;
+                }
+                self.cwnd = self.cwnd.max(MIN_PIPE);
+            }
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(MIN_PIPE);
+        }
+    }
+
+    /// `bbr_ssthresh` and `bbr_set_state`.
+    fn on_loss_linux(&mut self, linux: &mut Linux, loss: &Loss) {
+        self.save();
+        if loss.kind == LossKind::Duplicates {
+            self.repair = Repair::Begins;
+            return;
+        }
+        (self.repair, self.conserving, self.cwnd) = (Repair::Lasts, false, 1.0);
+        self.full_bandwidth = 0.0;
+        linux.on_timeout();
+        let delivered = self.delivery.delivered();
+        let round = Round { now: loss.now, begins: true, arrived: 0, delivered, losses: 1, limited: false };
+        if linux.long_term.sample(&round, self.mode == Mode::ProbeBandwidth) {
+            self.enter_probe_bandwidth(loss.now);
+        }
+    }
+
+    /// `bbr_cwnd_event`: the flow, which the application limited, sends again.
+    fn restart(&mut self, linux: &mut Linux, now: Time) {
+        linux.begin_epoch(now);
+        if self.mode == Mode::ProbeBandwidth {
+            self.pace_at(self.bandwidth_of(linux), 1.0);
+        } else if self.mode == Mode::ProbeRtt && self.probe_done.is_some_and(|done| now > done) {
+            self.end_probe_rtt(now);
+        }
+    }
+}
+
+/// What an acknowledgement shows.
+pub(super) struct Round {
+    pub(super) now: Time,
+    /// It begins a round trip.
+    pub(super) begins: bool,
+    /// Segments that arrived, and in total.
+    pub(super) arrived: u64,
+    pub(super) delivered: u64,
+    /// Segments newly known to be lost.
+    pub(super) losses: u64,
+    /// The application was the limit.
+    pub(super) limited: bool,
+}
+
+pub(super) struct Linux {
+    packet: f64,
+    /// Segments in flight after the last event.
+    in_flight: u32,
+    // Aggregation.
+    epoch: Time,
+    epoch_arrived: u64,
+    extra: [f64; 2],
+    extra_rounds: u32,
+    extra_at: usize,
+    pub(super) long_term: LongTerm,
+    /// A timeout is being repaired up to this segment; `u32::MAX` before the first acknowledgement after it.
+    pub(super) timeout_until: Option<u32>,
+}
+
+impl Linux {
+    pub(super) fn new(packet: f64) -> Linux {
+        Linux {
+            packet,
+            in_flight: 0,
+            epoch: Time::ZERO,
+            epoch_arrived: 0,
+            extra: [0.0; 2],
+            extra_rounds: 0,
+            extra_at: 0,
+            long_term: LongTerm { packet, ..LongTerm::default() },
+            timeout_until: None,
+        }
+    }
+
+    /// A packet leaves, with `in_flight` before it.
+    pub(super) fn on_send(&mut self, in_flight: u32) {
+        self.in_flight = in_flight.saturating_add(1);
+    }
+    /// An acknowledgement: segments newly known to be lost. What was in flight either arrived, is in flight, or is lost.
+    pub(super) fn losses(&mut self, ack: &Ack<'_>, arrived: u64) -> u64 {
+        let losses = (self.in_flight as u64).saturating_sub(arrived + ack.in_flight as u64);
+        self.in_flight = ack.in_flight;
+        self.long_term.lost += losses;
+        losses
+    }
+    /// The timer expired: all in flight is lost.
+    pub(super) fn on_timeout(&mut self) {
+        self.long_term.lost += self.in_flight as u64;
+        self.in_flight = 0;
+        self.timeout_until = Some(u32::MAX);
+    }
+
+    /// Segments per super-packet at this pacing rate, segments/s.
+    pub(super) fn super_packet(&self, pacing: f64) -> f64 {
+        let least = if pacing * self.packet < MIN_TSO_RATE { 1.0 } else { 2.0 };
+        let segments = (pacing / 1024.0).min(MOST_TSO_BYTES / self.packet);
+        libm::floor(segments).clamp(least, 127.0)
+    }
+    /// What to have in flight for `target`: three super-packets more, an even number, and two more while it probes.
+    pub(super) fn budget(&self, target: f64, pacing: f64, probes: bool) -> f64 {
+        let segments = libm::ceil(target) + 3.0 * self.super_packet(pacing);
+        2.0 * libm::ceil(segments / 2.0) + if probes { 2.0 } else { 0.0 }
+    }
+
+    /// `bbr_update_ack_aggregation`.
+    pub(super) fn aggregate(&mut self, round: &Round, bandwidth: f64, cwnd: f64) {
+        if round.arrived == 0 {
+            return;
+        }
+        if round.begins {
+            self.extra_rounds += 1;
+            if self.extra_rounds >= EXTRA_ROUNDS {
+                self.extra_rounds = 0;
+                self.extra_at = 1 - self.extra_at;
+                self.extra[self.extra_at] = 0.0;
+            }
+        }
+        let mut expected = libm::floor(bandwidth * round.now.since(self.epoch).as_secs_f64());
+        if self.epoch_arrived as f64 <= expected || self.epoch_arrived + round.arrived >= MOST_EPOCH {
+            self.begin_epoch(round.now);
+            expected = 0.0;
+        }
+        self.epoch_arrived += round.arrived;
+        let extra = (self.epoch_arrived as f64 - expected).min(cwnd);
+        self.extra[self.extra_at] = self.extra[self.extra_at].max(extra);
+    }
+    /// A new time of aggregation begins.
+    pub(super) fn begin_epoch(&mut self, now: Time) {
+        (self.epoch, self.epoch_arrived) = (now, 0);
+    }
+    /// Segments in flight to go on sending between bunches of acknowledgements.
+    pub(super) fn aggregated(&self, bandwidth: f64) -> f64 {
+        libm::floor(self.extra[0].max(self.extra[1]).min(bandwidth * MOST_EXTRA_S))
+    }
+}
+
+/// Long-term sampling: two intervals with many losses and like rates are the work of a policer, and its rate counts.
+#[derive(Default)]
+pub(super) struct LongTerm {
+    packet: f64,
+    pub(super) bandwidth: f64,
+    pub(super) uses: bool,
+    samples: bool,
+    rounds: u32,
+    lost: u64,
+    // At the beginning of the interval.
+    since: Time,
+    since_delivered: u64,
+    since_lost: u64,
+}
+
+impl LongTerm {
+    fn begin(&mut self, round: &Round) {
+        (self.since, self.since_delivered, self.since_lost) = (round.now, round.delivered, self.lost);
+        self.rounds = 0;
+    }
+    fn reset(&mut self, round: &Round) {
+        (self.bandwidth, self.uses, self.samples) = (0.0, false, false);
+        self.begin(round);
+    }
+
+    /// `bbr_lt_bw_sampling`. Returns whether the rate counts no longer.
+    pub(super) fn sample(&mut self, round: &Round, probes_bandwidth: bool) -> bool {
+        if self.uses {
+            self.rounds += (probes_bandwidth && round.begins) as u32;
+            let over = probes_bandwidth && round.begins && self.rounds >= LONG_TERM_ROUNDS;
+            if over {
+                self.reset(round);
+            }
+            return over;
+        }
+        if !self.samples {
+            if round.losses == 0 {
+                return false;
+            }
+            self.begin(round);
+            self.samples = true;
+        }
+        if round.limited {
+            self.reset(round);
+            return false;
+        }
+        self.rounds += round.begins as u32;
+        if self.rounds < FEWEST_ROUNDS {
+            return false;
+        }
+        if self.rounds > 4 * FEWEST_ROUNDS {
+            self.reset(round);
+            return false;
+        }
+        let (lost, delivered) = (self.lost - self.since_lost, round.delivered - self.since_delivered);
+        let span = round.now.since(self.since);
+        let lossy = delivered > 0 && lost as f64 >= POLICED_LOSS * delivered as f64;
+        if round.losses == 0 || !lossy || span < Time::millis(1) {
+            return false;
+        }
+        let bandwidth = delivered as f64 / span.as_secs_f64();
+        let apart = (bandwidth - self.bandwidth).abs();
+        if self.bandwidth > 0.0 && (apart <= ALIKE * self.bandwidth || apart * self.packet * MARGIN <= ALIKE_BYTES) {
+            (self.bandwidth, self.uses, self.rounds) = ((bandwidth + self.bandwidth) / 2.0, true, 0);
+        } else {
+            self.bandwidth = bandwidth;
+            self.begin(round);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::testing;
+    use crate::units::Rate;
+    use crate::wire::Congestion;
+
+    fn round(ms: u64, begins: bool, arrived: u64, delivered: u64, losses: u64) -> Round {
+        Round { now: Time::millis(ms), begins, arrived, delivered, losses, limited: false }
+    }
+
+    /// 1500 bytes: 100 segments/s are 1.2 Mbit/s. At 10240 segments/s ten are sent in 1/1024 s; 65215 bytes are 43.
+    #[test]
+    fn super_packets_by_hand() {
+        let l = Linux::new(1500.0);
+        assert_eq!([99.0, 100.0, 10240.0, 1e6].map(|rate| l.super_packet(rate)), [1.0, 2.0, 10.0, 43.0]);
+        // 20.1 becomes 21, and three times two more are 27: an even number is 28.
+        assert_eq!((l.budget(20.1, 1000.0, false), l.budget(20.1, 1000.0, true)), (28.0, 30.0));
+    }
+
+    /// 1000 segments/s; 30 segments arrive at once every 30 ms. In the first bunch 30 more than the none expected; those of later
+    /// bunches were expected after the time before them.
+    #[test]
+    fn aggregation_by_hand() {
+        let mut l = Linux::new(1500.0);
+        l.begin_epoch(Time::ZERO);
+        for bunch in 1..=6 {
+            l.aggregate(&round(30 * bunch, true, 30, 30 * bunch, 0), 1000.0, 50.0);
+        }
+        assert_eq!((l.aggregated(1000.0), l.aggregated(100.0)), (30.0, 10.0), "at most 100 ms");
+        let mut small = Linux::new(1500.0);
+        small.aggregate(&round(30, true, 30, 30, 0), 1000.0, 20.0);
+        assert_eq!(small.aggregated(1000.0), 20.0, "at most the window");
+        for bunch in 7..=16 {
+            (0..30).for_each(|n| {
+                l.aggregate(&round(30 * bunch + n, n == 0, 1, 0, 0), 1000.0, 50.0);
+            });
+        }
+        assert!(l.aggregated(1000.0) <= 2.0, "ten rounds later it is forgotten");
+    }
+
+    /// Rounds of 100 ms in which 20 segments arrive and 5 are lost: 5 of 20 are more than 50/256. After four the first
+    /// interval ends, after four more with the same rate it counts, for 48 rounds.
+    #[test]
+    fn policers_by_hand() {
+        let mut l = LongTerm { packet: 1500.0, ..LongTerm::default() };
+        let mut step = |n: u64, losses: u64| {
+            l.lost += losses;
+            let over = l.sample(&round(100 * n, true, 20, 20 * n, losses), true);
+            (over, l.uses, libm::round(l.bandwidth * 1e6) / 1e6)
+        };
+        let first: alloc::vec::Vec<_> = (1..=8).map(|n| step(n, 5)).collect();
+        assert_eq!(first[2], (false, false, 0.0));
+        assert_eq!(first[3], (false, false, 200.0), "60 segments in 300 ms, since the first loss");
+        assert_eq!(first[7], (false, true, 200.0));
+        let later: alloc::vec::Vec<_> = (9..9 + 48).map(|n| step(n, 0)).collect();
+        assert!(later[..47].iter().all(|at| *at == (false, true, 200.0)));
+        assert_eq!(later[47], (true, false, 0.0));
+    }
+
+    /// A model of 100 segments/s over 80 ms, 8 segments, in the steady phase of gain 1.
+    fn informed() -> LinuxSender {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
+        let mut s = LinuxSender::new(&init);
+        let b = &mut s.bbr;
+        (b.bandwidth, b.best[0], b.rtprop, b.filled) = (100.0, 100.0, Time::millis(80), true);
+        b.enter_probe_bandwidth(Time::secs(1));
+        b.enter_phase(3, Time::secs(1));
+        (b.rtprop_at, b.pacing, b.cwnd) = (Time::secs(1), 99.0, 20.0);
+        s
+    }
+    fn ack(s: &mut LinuxSender, in_flight: u32, recovering: bool) -> f64 {
+        let now = Time::millis(1010);
+        let rtt = Time::millis(90);
+        s.on_ack(&Ack { in_flight, recovering, selective: true, rtt, srtt: rtt, ..testing::ack(now, &Congestion::NONE) });
+        s.bbr.cwnd
+    }
+
+    /// 2 * 8 + 3 super-packets of a segment each are 19: an even number is 20. Pacing is 99 segments/s.
+    #[test]
+    fn the_target_by_hand() {
+        let mut s = informed();
+        s.linux.in_flight = 12;
+        assert_eq!(ack(&mut s, 11, false), 20.0);
+        assert_eq!(s.bbr.pacing, 99.0);
+    }
+
+    /// Of 20 in flight one arrived and two are lost: 17 + 1 in the first round of the repair. Later three losses take three
+    /// away, and one that arrives adds one. The window from before returns with the end of the repair.
+    #[test]
+    fn a_repair_by_hand() {
+        let mut s = informed();
+        s.linux.in_flight = 20;
+        s.on_loss(&testing::loss(Time::millis(1010), LossKind::Duplicates, 20));
+        assert_eq!(ack(&mut s, 17, true), 18.0);
+        s.bbr.conserving = false;
+        s.linux.in_flight = 17;
+        assert_eq!(ack(&mut s, 13, true), 18.0 - 3.0 + 1.0);
+        assert_eq!((s.linux.long_term.lost, ack(&mut s, 12, false)), (5, 20.0));
+    }
+
+    /// A timeout leaves one segment; the window returns when all that had left is acknowledged.
+    #[test]
+    fn a_timeout_by_hand() {
+        let mut s = informed();
+        s.linux.in_flight = 20;
+        s.on_loss(&testing::loss(Time::millis(1010), LossKind::Timeout, 20));
+        assert_eq!((s.bbr.cwnd, s.linux.long_term.lost), (1.0, 20));
+        // Segment 1 of 2 is acknowledged.
+        assert_eq!(ack(&mut s, 0, false), 4.0);
+        let all = Ack { cumulative: 2, selective: true, ..testing::ack(Time::millis(1100), &Congestion::NONE) };
+        s.on_ack(&all);
+        assert_eq!(s.bbr.cwnd, 20.0);
+    }
+
+    /// One lost of 20 is no policer.
+    #[test]
+    fn few_losses_are_no_policer() {
+        let mut l = LongTerm { packet: 1500.0, ..LongTerm::default() };
+        for n in 1..=40 {
+            l.lost += 1;
+            l.sample(&round(100 * n, true, 20, 20 * n, 1), true);
+            assert!(!l.uses && l.bandwidth == 0.0, "round {n}");
+        }
+    }
+}
