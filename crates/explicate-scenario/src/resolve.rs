@@ -11,7 +11,7 @@ use crate::checks;
 use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
 use crate::ends::{Crossing, NamedPaths, crossings};
-use crate::flows::{self, Group};
+use crate::flows::{self, Defaults, Group};
 use crate::graph::{Draft, Graph, MediumDraft, StationDraft};
 use crate::guards;
 use crate::keys;
@@ -140,7 +140,8 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
         ctx.error(Place::START, "there are no flows; add a [[flows]] with `name` and `protocol`");
     }
     let processing = flows::read_processing(reader).unwrap_or_else(flows::default_processing);
-    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, processing)).collect();
+    let defaults = Defaults { processing, stack: flows::read_stack(reader) };
+    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, defaults)).collect();
     let mut names = BTreeSet::new();
     for group in &groups {
         if !names.insert(&group.name) {
