@@ -125,12 +125,19 @@ def compared(scene: Scene, recorded: Mapping[str, Any], ours: Sequence[Mapping[s
     return [Cell(scene.name, n, [run[n] for run in theirs], [run[n] for run in ours]) for n in names]
 
 
-def simulated(scene: Scene, seeds: int, jobs: int, settings: Sequence[str]) -> list[dict[str, float]]:
-    """Return the figures of each seed."""
+def setting(word: str) -> tuple[str, str]:
+    """Return the key and the value of an override."""
+    key, given, value = word.partition("=")
+    if not given:
+        raise argparse.ArgumentTypeError(f"{word} is not KEY=VALUE")
+    return key, value
+
+
+def simulated(scene: Scene, seeds: int, jobs: int, settings: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
+    """Return the figures of each seed. Their timeouts include those of SYNs."""
     import explicate  # noqa: PLC0415  (the logic above needs no compiled part)
 
-    overrides = [tuple(setting.split("=", 1)) for setting in settings]
-    results = explicate.run(scene.scenario(), runs=seeds, jobs=jobs, set=overrides)
+    results = explicate.run(scene.scenario(), runs=seeds, jobs=jobs, set=settings)
     flows, links = results.flows.to_dicts(), results.links.to_dicts()
     of_run = lambda rows, run: [row for row in rows if row["run"] == run]  # noqa: E731
     return [figures(scene, of_run(flows, run), of_run(links, run)) for run in range(seeds)]
@@ -190,7 +197,9 @@ def short_of(cells: Sequence[Cell]) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the scenes, and print the comparison."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override of every scenario")
+    parser.add_argument(
+        "--set", action="append", default=[], type=setting, metavar="KEY=VALUE", help="override of every scenario"
+    )
     parser.add_argument("--scene", action="append", metavar="NAME", help="this scene alone; may be repeated")
     parser.add_argument("--seeds", type=int, default=20, metavar="N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
@@ -211,7 +220,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         if name not in scenes or found["scenario"] != scenes[name].scenario():
             parser.error(f"{folder / name}.json is of another scenario than kernel_scenes.py has; record it again")
-        ours = simulated(scenes[name], options.seeds, options.jobs, options.set)
+        try:
+            ours = simulated(scenes[name], options.seeds, options.jobs, options.set)
+        except (ValueError, RuntimeError) as error:
+            parser.error(f"{name}: {error}")
         cells += compared(scenes[name], found, ours)
     cost = time.process_time() - began
     if not options.hidden:
@@ -219,8 +231,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(table(cells, tomllib.loads(causes.read_text(encoding="utf-8")) if causes.exists() else {})))
         print()
     print("\n".join(summary(cells)))
-    missing = len({cell.scene for cell in cells})
-    print(f"\n{missing} scenes, {options.seeds} seeds, {cost:.0f} s of CPU", file=sys.stderr)
+    count = len({cell.scene for cell in cells})
+    print(f"\n{count} scenes, {options.seeds} seeds, {cost:.0f} s of CPU", file=sys.stderr)
     wanting = short_of(cells)
     for line in wanting:
         print(line, file=sys.stderr)

@@ -154,6 +154,12 @@ def test_a_recording_of_another_scenario_is_refused(
     assert "record it again" in capsys.readouterr().err
 
 
+def test_an_override_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        kernel_tcp.main(["--set", "stack"])
+    assert "stack is not KEY=VALUE" in capsys.readouterr().err
+
+
 def test_the_scenes_cover_every_pair_of_values() -> None:
     rows = covering()
     for a, b in itertools.combinations(FACTORS, 2):
