@@ -117,7 +117,7 @@ packages: ## Debian packages that the tests use, if they are missing
 
 python: install browser ## Python tests, the report in a real browser, the tutorial notebook
 	$(PY) -m pytest --require-native -m "not papers" --numprocesses=2 --dist=worksteal
-	$(PY) -m pytest -q --numprocesses=2 --dist=loadfile -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
+	$(PY) -m pytest -q --numprocesses=2 --dist=loadfile -c /dev/null --rootdir . -p no:cacheprovider tests bench validation
 
 pages: install browser ## The documentation is as the sources are, and its commands print what it shows
 	$(PY) scripts/make_docs.py --check
@@ -266,6 +266,11 @@ peers: install ## ns-2, ns-3 and Explicate side by side; installs them; fills th
 	$(PY) validation/peers/peers.py --markdown docs/ --bench-binary bench/bench_once
 	$(PY) validation/peers/compared.py --jobs 2 --markdown docs/validation.md
 
+kernel-peers: $(VENV)/ready ## The kernel's TCP on the scenes of validation/kernel_scenes.py: needs root and hours; goes on where it stopped
+	scripts/packages ip:iproute2 sysctl:procps
+	cargo build --release -p explicate-net
+	$(PY) validation/kernel_record.py
+
 sweep-cost: install ## What a sweep costs, and what a second core brings; fills docs/sweeps.md
 	$(PY) bench/sweep_cost.py --markdown docs/sweeps.md
 
@@ -284,4 +289,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use explicate_core::units::Time;
 use explicate_scenario::limits;
 use explicate_scenario::model::Scenario;
 use serde_json::json;
@@ -83,6 +84,13 @@ pub(super) fn run(args: &Lab) -> Result<()> {
             "flows": to_json(&outcome.tables.flows),
             "links": to_json(&outcome.tables.links),
             "forwarders": forwarders(&outcome),
+            "machine": {
+                "real_time": !outcome.is_not_real_time,
+                "stalls": outcome.stood_still.map_or(0, |(times, _)| times),
+                "longest_stall_ms": outcome.stood_still.map_or(0.0, |(_, longest)| longest),
+            },
+            "kernel_flows": outcome.limited.iter().map(limited).collect::<Vec<_>>(),
+            "sysctls": outcome.settings,
         });
         return say(value);
     }
@@ -124,6 +132,16 @@ fn say_tables(scenario: &Scenario, outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
+/// What limited a flow of the kernel other than its window.
+fn limited((run, flow, [receiver, buffer]): &(u64, String, [Time; 2])) -> serde_json::Value {
+    json!({
+        "run": run,
+        "flow": flow,
+        "receiver_limited_s": receiver.to_seconds(),
+        "send_buffer_limited_s": buffer.to_seconds(),
+    })
+}
+
 fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
     let to_json = |work: &lab::Work| {
         let c = &work.counters;
@@ -141,6 +159,7 @@ fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
             "missed": c.missed,
             "late_p50_us": work.late.percentile(0.5).0 as f64 / 1e3,
             "late_p99_us": work.late.percentile(0.99).0 as f64 / 1e3,
+            "late_p999_us": work.late.percentile(0.999).0 as f64 / 1e3,
             "late_most_us": work.late.most.0 as f64 / 1e3,
             "cpu_us_per_frame": work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
         })

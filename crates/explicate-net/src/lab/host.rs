@@ -103,6 +103,8 @@ pub(super) struct HostReport {
     pub(super) sent: BTreeMap<usize, Sent>,
     /// By number of the flow: its receiving end's counters.
     pub(super) received: BTreeMap<usize, (ReceiverStats, ReceiverStats)>,
+    /// By number of a flow of the kernel: the time in which the receiver's window, and the send buffer, limited it.
+    pub(super) limited: BTreeMap<usize, [Time; 2]>,
     /// Samples.
     pub(super) samples: Vec<Sample>,
     /// Failures of flows.

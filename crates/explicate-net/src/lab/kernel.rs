@@ -98,19 +98,24 @@ impl Carried<'_> {
             if transfer.is_none() && self.clock.now() >= self.flow.start && self.listens.load(Ordering::Acquire) {
                 transfer = Some(self.open()?);
             }
+            if let Some(transfer) = &mut transfer {
+                transfer.connect();
+            }
             let may_go_on = transfer.as_mut().is_some_and(|transfer| transfer.advance(self.clock));
             while let Some((_, action)) = actions.next_if(|(at, _)| *at <= self.clock.now()) {
-                let Some(info) = transfer.as_ref().map(Transfer::info) else { continue };
+                let Some(transfer) = &transfer else { continue };
                 match action {
-                    Action::Measure => before = stats(&info),
-                    Action::Sample => self.sample(&info, &mut report),
+                    Action::Measure => before = transfer.stats(),
+                    Action::Sample => self.sample(&transfer.info(), &mut report),
                 }
             }
             if !may_go_on {
                 sleep(NAP);
             }
         }
-        let after = transfer.as_ref().map(|transfer| stats(&transfer.info())).unwrap_or_default();
+        let after = transfer.as_ref().map(Transfer::stats).unwrap_or_default();
+        let limited = transfer.as_ref().map(|transfer| transfer.info().limited_us).unwrap_or_default();
+        report.limited.insert(self.id, limited.map(Time::micros));
         // The receiving end closes the connection when the run is over.
         let in_time = |at: &Time| *at < self.scenario.duration;
         let completed = transfer.as_ref().map(|transfer| transfer.completed).filter(in_time).unwrap_or(Time::NEVER);
@@ -127,7 +132,7 @@ impl Carried<'_> {
         let controller = self.kernel_controller;
         let stream = sys::tcp_connect(to, controller, segment)
             .or_fail(|| format!("connect to {to} with the kernel's `{controller}` (is that module there?)"))?;
-        Ok(Transfer { stream, left: self.size(), is_ended: false, completed: Time::NEVER, failed: None })
+        Ok(Transfer { stream, left: self.size(), is_ended: false, set_up: None, completed: Time::NEVER, failed: None })
     }
 
     fn sample(&self, info: &sys::TcpInfo, report: &mut HostReport) {
@@ -194,6 +199,8 @@ struct Transfer {
     left: Option<u64>,
     /// All was written, and the end of the data was announced: nothing may be written any more.
     is_ended: bool,
+    /// State of the connection when it was established, which counts what set it up.
+    set_up: Option<sys::TcpInfo>,
     /// When the last byte was acknowledged.
     completed: Time,
     /// When and why the connection was lost.
@@ -203,6 +210,29 @@ struct Transfer {
 impl Transfer {
     fn info(&self) -> sys::TcpInfo {
         sys::tcp_info(self.stream.as_fd()).unwrap_or_default()
+    }
+
+    /// Notes when the connection is established.
+    fn connect(&mut self) {
+        if self.set_up.is_none() {
+            self.set_up = Some(self.info()).filter(|info| !info.is_connecting);
+        }
+    }
+
+    /// The kernel's counters in our form, without SYNs sent again. Its smoothed round-trip time replaces the samples.
+    fn stats(&self) -> SenderStats {
+        let info = self.info();
+        let set_up = self.set_up.unwrap_or(info);
+        SenderStats {
+            sent: info.segments_out as u64,
+            retransmissions: info.retransmitted.saturating_sub(set_up.retransmitted) as u64,
+            refused: 0,
+            timeouts: info.timeouts.saturating_sub(set_up.timeouts) as u32,
+            rtt_sum: info.rtt_us as u128 * 1000 * info.segments_out as u128,
+            rtt_count: info.segments_out as u64,
+            damaged: 0,
+            ignored_echoes: 0,
+        }
     }
 
     /// Does what is possible now; returns whether there may be more.
@@ -236,19 +266,5 @@ impl Transfer {
     fn write(&mut self) -> std::io::Result<u64> {
         let most = self.left.map_or(FILLER.len(), |left| left.min(FILLER.len() as u64) as usize);
         self.stream.write(&FILLER[..most]).map(|written| written as u64)
-    }
-}
-
-/// The kernel's counters in our form. Its smoothed round-trip time replaces the samples.
-fn stats(info: &sys::TcpInfo) -> SenderStats {
-    SenderStats {
-        sent: info.segments_out as u64,
-        retransmissions: info.retransmitted as u64,
-        refused: 0,
-        timeouts: 0,
-        rtt_sum: info.rtt_us as u128 * 1000 * info.segments_out as u128,
-        rtt_count: info.segments_out as u64,
-        damaged: 0,
-        ignored_echoes: 0,
     }
 }

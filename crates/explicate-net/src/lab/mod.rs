@@ -29,6 +29,7 @@ pub mod results;
 mod routes;
 mod schedule;
 pub mod stall_monitor;
+mod sysctls;
 
 use host::{Host, HostReport, Sample};
 use middle::{Middle, Report};
@@ -61,6 +62,12 @@ pub struct Outcome {
     pub failures: Vec<String>,
     /// Number of stalls of the machine, and the longest, ms; `None` without stalls.
     pub stood_still: Option<(usize, f64)>,
+    /// A thread could not be scheduled in real time.
+    pub is_not_real_time: bool,
+    /// Flows of the kernel in order of runs: the time in which the receiver's window, and the send buffer, limited each.
+    pub limited: Vec<(u64, String, [Time; 2])>,
+    /// Settings of TCP in the namespaces of hosts.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The commands that build a scenario's topology.
@@ -78,6 +85,9 @@ pub fn run(scenario: &Scenario, kernel: &[(String, String)]) -> Result<Outcome> 
     let mut outcome = Outcome::default();
     for index in 0..scenario.runs {
         let _namespaces = Namespaces::make(&plan.namespaces(), &plan.steps())?;
+        if let Some(host) = plan.roles.iter().position(|role| *role == Role::Host) {
+            outcome.settings = sysctls::read_back(&plan.namespace(host))?;
+        }
         run_once(scenario, &plan, index, kernel, &mut outcome)?;
         if sys::stopped() {
             return Err(Error::Failed("interrupted".to_string()));
@@ -109,11 +119,15 @@ fn run_once(
     let hosts: Mutex<Vec<HostReport>> = Mutex::default();
     let forwarders: Mutex<Vec<Report<'_>>> = Mutex::default();
     let used = |node: usize| flows.iter().any(|f| f.kernel.is_none() && (f.ends.0 == node || f.ends.1 == node));
+    let is_not_real_time = AtomicBool::new(false);
     let listening: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::default()).collect();
     // The job of each thread, in the namespace that it enters first.
     let work = |job: Job| -> Result<()> {
         netns::enter(&job.namespace(plan, &flows))?;
-        if let Err(error) = sys::go_first() {
+        // What a host does must not delay the emulated links.
+        let forwards = matches!(job, Job::Links | Job::Router(_));
+        if let Err(error) = if forwards { sys::go_before_the_first() } else { sys::go_first() } {
+            is_not_real_time.store(true, Ordering::Relaxed);
             tracing::warn!(%error, "cannot use real-time scheduling: results are less precise");
         }
         match job {
@@ -162,6 +176,7 @@ fn run_once(
     })?;
     let hosts = hosts.into_inner().unwrap_or_else(PoisonError::into_inner);
     let forwarders = forwarders.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome.is_not_real_time |= is_not_real_time.into_inner();
     collect(scenario, index, &flows, hosts, forwarders, outcome);
     Ok(())
 }
@@ -211,6 +226,7 @@ fn collect(
         sent.extend(host.sent);
         received.extend(host.received);
         samples.extend(host.samples);
+        outcome.limited.extend(host.limited.into_iter().map(|(id, by)| (run, flows[id].name.clone(), by)));
         outcome.failures.extend(host.failures);
     }
     for (id, flow) in flows.iter().enumerate() {

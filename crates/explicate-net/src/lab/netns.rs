@@ -12,6 +12,8 @@ use crate::sys;
 
 /// The system's folder of named namespaces.
 const NAMES: &str = "/run/netns";
+/// Settings of the kernel's TCP, for the namespace of the thread that reads or writes.
+pub(super) const SETTINGS: &str = "/proc/sys/net/ipv4";
 /// The name of every namespace of a lab begins with this word and the number of its process.
 const WORD: &str = "explicate";
 
@@ -22,6 +24,8 @@ pub enum Step {
     Command(String),
     /// Disables the offloads of an interface in a namespace.
     OffloadsOff(String, String),
+    /// Sets a value of the kernel's TCP in a namespace.
+    Set(String, &'static str, String),
 }
 
 impl Step {
@@ -32,17 +36,23 @@ impl Step {
             Step::OffloadsOff(namespace, interface) => {
                 format!("ip netns exec {namespace} ethtool -K {interface} tso off gso off gro off tx off")
             }
+            Step::Set(namespace, name, value) => {
+                format!("ip netns exec {namespace} sysctl -qw net.ipv4.{name}='{value}'")
+            }
         }
     }
     fn run(&self) -> Result<()> {
         let words = match self {
             Step::Command(words) => words,
             Step::OffloadsOff(namespace, interface) => {
-                let work = || {
-                    enter(namespace)?;
+                return inside(namespace, || {
                     sys::offloads_off(interface).or_fail(|| format!("disable the offloads of {interface}"))
-                };
-                return thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| panicked());
+                });
+            }
+            Step::Set(namespace, name, value) => {
+                return inside(namespace, || {
+                    fs::write(Path::new(SETTINGS).join(name), value).or_fail(|| format!("set {name} to {value}"))
+                });
             }
         };
         let mut words = words.split_whitespace();
@@ -57,8 +67,11 @@ impl Step {
     }
 }
 
-fn panicked() -> Result<()> {
-    Err(Error::Failed("a step of the lab panicked".to_string()))
+/// Calls `work` by a thread in a namespace.
+pub(super) fn inside<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let entered = || enter(namespace).and_then(|()| work());
+    let panicked = || Error::Failed("a step of the lab panicked".to_string());
+    thread::scope(|scope| scope.spawn(entered).join()).unwrap_or_else(|_| Err(panicked()))
 }
 
 /// The prefix of this process's namespaces.

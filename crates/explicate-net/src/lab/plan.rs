@@ -23,6 +23,7 @@ use explicate_scenario::model::{Link, Processing, RouterSpec, Scenario};
 
 use super::addresses::{address, addresses};
 use super::netns::Step;
+use super::sysctls;
 use crate::agent;
 use crate::error::{Error, Result};
 
@@ -60,6 +61,8 @@ pub(super) struct Plan {
     pub(super) roles: Vec<Role>,
     /// Pairs of nodes that communicate, with their addresses.
     pairs: BTreeSet<[(usize, Ipv4Addr); 2]>,
+    /// Settings of TCP in the namespaces of hosts.
+    settings: [(&'static str, String); 3],
     prefix: String,
     names: Vec<String>,
 }
@@ -100,7 +103,8 @@ impl Plan {
                 names[i] = format!("{}_{i}", names[i]);
             }
         }
-        Ok(Plan { cables, roles, pairs, prefix: prefix.to_string(), names })
+        let settings = sysctls::of_hosts(scenario)?;
+        Ok(Plan { cables, roles, pairs, settings, prefix: prefix.to_string(), names })
     }
     /// The namespace of a node.
     pub(super) fn namespace(&self, node: usize) -> String {
@@ -187,6 +191,11 @@ impl Plan {
                 }
                 run(format!("ip -n {namespace} neigh replace {to} lladdr {station} dev {device} nud permanent"));
             }
+        }
+        let hosts = (0..self.roles.len()).filter(|node| self.roles[*node] == Role::Host);
+        for namespace in hosts.map(|node| self.namespace(node)) {
+            let set = |(name, value): &(&'static str, String)| Step::Set(namespace.clone(), name, value.clone());
+            steps.extend(self.settings.iter().map(set));
         }
         steps.extend(bare);
         steps

@@ -18,6 +18,11 @@ pub fn go_first() -> io::Result<()> {
     set_policy(libc::SCHED_RR, 1)
 }
 
+/// Schedules this thread before those that [`go_first`] schedules.
+pub fn go_before_the_first() -> io::Result<()> {
+    set_policy(libc::SCHED_RR, 2)
+}
+
 /// Schedules this thread only when no other is ready (`SCHED_IDLE`).
 pub fn go_last() -> io::Result<()> {
     set_policy(libc::SCHED_IDLE, 0)

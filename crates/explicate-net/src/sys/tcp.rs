@@ -24,14 +24,28 @@ pub struct TcpInfo {
     pub segments_out: u32,
     /// Bytes that were written and not sent yet.
     pub unsent: u32,
+    /// Expiries of the retransmission timer, those of SYNs included; zero before Linux 6.7.
+    pub timeouts: u16,
+    /// The SYN was not answered yet.
+    pub is_connecting: bool,
+    /// Time in which the receiver's window limited the sender, and in which the send buffer did, microseconds.
+    pub limited_us: [u64; 2],
 }
 
 /// Reads the state of a TCP connection.
 pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
-    /// struct tcp_info of linux/tcp.h, up to tcpi_notsent_bytes: eight bytes, then words.
-    const WORDS: usize = 37;
+    /// struct tcp_info of linux/tcp.h, up to tcpi_total_rto_time: eight bytes, then words.
+    const WORDS: usize = 62;
+    /// TCP_SYN_SENT of linux/tcp_states.h.
+    const SYN_SENT: u8 = 2;
     let words: [u32; WORDS] = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
-    // Bytes 24, 68, 80, 100, 136 and 144.
+    let bytes = |word: usize| words[word].to_ne_bytes();
+    let long = |word: usize| {
+        let [a, b, c, d] = bytes(word);
+        let [e, f, g, h] = bytes(word + 1);
+        u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+    };
+    // Bytes 24, 68, 80, 100, 136, 144, 240, 0, 176 and 184.
     Ok(TcpInfo {
         unacked: words[6],
         rtt_us: words[17],
@@ -39,6 +53,9 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         retransmitted: words[25],
         segments_out: words[34],
         unsent: words[36],
+        timeouts: u16::from_ne_bytes([bytes(60)[0], bytes(60)[1]]),
+        is_connecting: bytes(0)[0] == SYN_SENT,
+        limited_us: [long(44), long(46)],
     })
 }
 

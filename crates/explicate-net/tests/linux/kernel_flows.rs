@@ -26,7 +26,12 @@ type Group = (&'static str, usize, u64, &'static str);
 
 /// Runs these groups, all carried by the kernel.
 fn carried(groups: &[Group]) -> Value {
-    let mut text = NETWORK.to_string();
+    carried_by(NETWORK, groups)
+}
+
+/// Runs these groups over a network.
+fn carried_by(network: &str, groups: &[Group]) -> Value {
+    let mut text = network.to_string();
     for (name, count, size, start) in groups {
         text += &format!(
             "[[flows]]\nname = \"{name}\"\ncount = {count}\nprotocol = \"cubic\"\nsize = \"{size}B\"\nstart = {start}\n"
@@ -93,4 +98,49 @@ fn flows_of_the_kernel_that_cannot_complete_have_no_completion() {
     assert!(row("vast.0").unwrap()["completion_s"].is_null());
     assert!(number(&told, "flows", "flow", "vast.0", "goodput_bps") > 0.0);
     assert!(row("later.0").is_none(), "the table has the flows that started");
+}
+
+/// Over 600 ms with a queue of one BDP, so that the path holds more than the kernel's buffers by default: hosts have eight times as much,
+/// and the kernel keeps nothing of earlier connections.
+#[test]
+#[ignore = "needs root: make linux"]
+fn hosts_have_buffers_that_do_not_limit_flows() {
+    let queue = "{ rate = \"50Mbit/s\", delay = \"298ms\", queue = { kind = \"droptail\", limit = \"3750000B\" } }";
+    let network = NETWORK.replace("{ rate = \"50Mbit/s\", delay = \"4ms\" }", queue);
+    let network = network.replace("delay = \"1ms\"", "delay = \"1ms\", queue = \"unlimited\"");
+    let told = carried_by(&network.replace("\"6s\"", "\"1s\""), &[("alone", 1, 1000, "\"0s\"")]);
+    let setting = |name: &str| told["sysctls"][name].as_str().unwrap().to_string();
+    // The queue of the way back counts too.
+    let enough = 8 * 3 * 3_750_000;
+    assert_eq!(setting("tcp_wmem"), format!("4096 16384 {enough}"));
+    assert_eq!(setting("tcp_rmem"), format!("4096 131072 {enough}"));
+    assert_eq!(setting("tcp_no_metrics_save"), "1");
+    assert_eq!(told["machine"]["real_time"], true);
+}
+
+/// The network, whose line stands still from one time to another, s.
+fn paused(from: f64, to: f64) -> String {
+    let steps = [(0.0, "50Mbit/s"), (from, "0Mbit/s"), (to, "50Mbit/s")];
+    let steps = steps.map(|(at, rate)| format!("{{ at = \"{at}s\", rate = \"{rate}\" }}")).join(", ");
+    format!("{NETWORK}[[link]]\nname = \"r1->r2\"\nchannel = [{{ kind = \"rate_steps\", steps = [{steps}] }}]\n")
+}
+
+/// In a pause of 2 s the timer expires at least twice: after some hundred milliseconds, and after twice as many.
+#[test]
+#[ignore = "needs root: make linux"]
+fn timeouts_of_the_kernel_are_counted() {
+    let told = carried_by(&paused(1.0, 3.0), &[("vast", 1, 1_000_000_000, "\"0s\"")]);
+    let of = |column| number(&told, "flows", "flow", "vast.0", column);
+    assert!(of("timeouts") >= 2.0 && of("timeouts") <= 5.0, "{}", of("timeouts"));
+    assert!(of("retransmissions") >= of("timeouts"), "{}", of("retransmissions"));
+}
+
+/// The SYN waits for more than a second, and is sent again.
+#[test]
+#[ignore = "needs root: make linux"]
+fn what_sets_a_connection_up_is_not_counted() {
+    let told = carried_by(&paused(0.1, 2.0), &[("late", 1, 20_000, "\"500ms\"")]);
+    let of = |column| number(&told, "flows", "flow", "late.0", column);
+    assert!(of("completion_s") > 1.5, "{}", of("completion_s"));
+    assert_eq!((of("timeouts"), of("retransmissions")), (0.0, 0.0));
 }
