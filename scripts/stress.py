@@ -69,7 +69,7 @@ def counts(text: str) -> tuple[int, list[str]]:
 
 
 def parents() -> dict[int, tuple[int, int]]:
-    """Of each process that runs: its parent and its session."""
+    """Of each process that runs: its parent and its session. One that a test has stopped is the test's to continue."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -77,7 +77,7 @@ def parents() -> dict[int, tuple[int, int]]:
             words = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if words[0] not in "ZX":
+        if words[0] not in "ZXTt":
             found[int(stat.parent.name)] = (int(words[1]), int(words[3]))
     return found
 

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { deflateRawSync, gzipSync } from "node:zlib";
-import { browser, clock, later, open, serve, slide, stands } from "./page.mjs";
+import { PATIENCE, browser, clock, later, open, serve, slide, stands } from "./page.mjs";
 import { ROOT, explicate, text } from "./wasm.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -214,6 +214,7 @@ test("?run names protocols; a wrong one is explained", async () => {
     assert.deepEqual(await page.$$eval(".lane h2", (all) => all.map((h) => h.textContent)), ["xcp_r", "reno"]);
   });
   const context = await chromium.newContext();
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   await page.goto(`${server.address}?run=nonsense`);
   await page.waitForFunction(() => document.querySelector("#message").textContent.includes("nonsense"));
