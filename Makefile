@@ -45,7 +45,15 @@ test-all: ## All of both; fills the table of docs/development.md, and records in
 	@scripts/needs
 	python3 scripts/parts.py test rest --strict --markdown docs/development.md --record
 
-measure: timed soak ## What depends on how fast this machine is today: needs root, and an otherwise idle machine
+# `make measure ARGS="--only gateway soak"` measures a part; `ARGS=--record` replaces the recorded figures.
+measure: install compiled browser playground ## What depends on how fast this machine is today, beside what is recorded: needs root
+	scripts/packages $(LINUX) ethtool:ethtool curl:curl ss:iproute2
+	cargo build --release -p explicate-net
+	EXPLICATED=target/debug/explicated $(PY) scripts/measure.py $(ARGS)
+
+# MODES of `scripts/stress.py`: busy, core, stops.
+stress: install compiled ## The tests where their processes get little time; goes on where it was
+	$(PY) scripts/stress.py $(ARGS)
 
 compiled: # The Rust tests, for `rust`, `lab` and `root`
 	env -u MAKEFLAGS cargo test --no-run
@@ -90,16 +98,11 @@ root: install compiled ## Of these only what `lab` leaves out, for a user's own 
 	cargo test --test linux -- --ignored root::
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
 
-timed: ## Rates, delays and shares in real time: needs root, and an otherwise idle machine
-	scripts/packages $(LINUX)
-	cargo test --test linux -- --ignored --test-threads=2 timed::lab:: timed::ways::
-	cargo test --test linux -- --ignored --test-threads=1 timed::classes:: timed::gateway:: timed::guard:: timed::rates::
-
 hostile: ## Ten million hostile frames and datagrams, through a router and through sockets
 	cargo test --test hostile --test loopback -- --ignored --test-threads=1 ten_million
 
 MINUTES ?= 30
-soak: ## Connections through two gateways beside faults by chance, for MINUTES; needs root
+soak: compiled ## Connections through two gateways beside faults by chance, for MINUTES; needs root
 	scripts/packages ip:iproute2 sysctl:procps nft:nftables
 	SOAK_MINUTES=$(MINUTES) cargo test --test linux -- --ignored --nocapture timed::soak::
 
@@ -216,7 +219,7 @@ playground-page: playground browser
 	cd playground && npm test --silent -- test/page.test.mjs
 
 playground-speed: playground ## A browser's speed beside that of a native release build
-	cd playground && npm test --silent -- test/speed.test.mjs
+	cd playground && npm test --silent -- test/timed/speed.test.mjs
 
 extend: extend-tree extend-crate ## One file and one line make a protocol, and so does a crate of its own or a Python class
 
@@ -289,4 +292,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 from playwright.sync_api import Browser, Page, sync_playwright
 
 SWITCHES = [
@@ -56,6 +57,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
     def open_it(path: Path, **settings: Any) -> Opened:
         context = browser.new_context(**{"viewport": DESK, **settings})
         contexts.append(context)
+        context.set_default_timeout(1e3 * PATIENCE_S)
         opened = Opened(context.new_page())
         opened.page.on("request", lambda request: opened.requests.append(request.url))
         opened.page.on("console", lambda message: opened.complaints.append(message.text))

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from patience import PATIENCE_S
 
 HERE = Path(__file__).parent
 pytest_plugins = ["chromium"]
@@ -125,7 +126,7 @@ def process() -> Command:
     def command(*args: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, HERE / "fake_explicate.py", *args],
-            capture_output=True, text=True, env=child_environment(), input=stdin, check=False, timeout=120,
+            capture_output=True, text=True, env=child_environment(), input=stdin, check=False, timeout=PATIENCE_S,
         )  # fmt: skip
 
     return command

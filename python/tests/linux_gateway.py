@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from patience import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("EXPLICATED", ROOT / "target" / "debug" / "explicated")).resolve()
@@ -160,23 +161,25 @@ class World:
 
     def connected(self, machine: str, peers: int) -> None:
         """Wait until so many peers are connected."""
-        for _ in range(300):
+
+        def are_connected() -> bool:
             with contextlib.suppress(AssertionError):
                 report = json.loads(run(*self.inside(machine, "explicated gateway status --json")))
-                if sum(peer["connected"] for peer in report["peers"]) == peers:
-                    return
-            time.sleep(0.1)
-        pytest.fail(f"{machine} is not connected: " + (self.folder / f"{machine}.log").read_text(encoding="utf-8"))
+                return sum(bool(peer["connected"]) for peer in report["peers"]) == peers
+            return False
+
+        try:
+            eventually(f"{machine} is connected", are_connected)
+        except AssertionError as vain:
+            pytest.fail(f"{vain}: " + (self.folder / f"{machine}.log").read_text(encoding="utf-8"))
 
     def serve(self, gateway: str, address: str) -> None:
         """Answer questions at a gateway's host."""
         host = f"{gateway}-host"
         words = ["ip", "netns", "exec", self.prefix + host, "python3", "-c", ANSWERS, address]
         self.running[host] = subprocess.Popen(words)
-        for _ in range(100):
-            if ":8000 " in run("ip", "netns", "exec", self.prefix + host, "ss", "-tlnH"):
-                return
-            time.sleep(0.1)
+        listening = ("ip", "netns", "exec", self.prefix + host, "ss", "-tlnH")
+        eventually("the host listens", lambda: ":8000 " in run(*listening))
 
     def ask(self, gateway: str, address: str) -> str:
         """Send a request from a gateway's host; return the address that the server received."""

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
+from patience import eventually
 
 from explicate import worlds
 from explicate.results import Results
@@ -45,7 +45,12 @@ def namespaces() -> set[str]:
 
 
 def test_both_worlds_stand_side_by_side(tmp_path: Path) -> None:
-    """Goodput agrees, the tables have the axis, and the page can be made."""
+    """The tables have the axis, both deliver, and the page can be made. `timed_worlds.py` has how well they agree."""
+    both_worlds(tmp_path)
+
+
+def both_worlds(tmp_path: Path) -> float:
+    """Run both worlds; return by how much the real goodput differs, as a share of the simulated one."""
     scenario, out = tmp_path / "both.toml", tmp_path / "out"
     scenario.write_text(SCENARIO, encoding="utf-8")
     done = subprocess.run(
@@ -60,13 +65,15 @@ def test_both_worlds_stand_side_by_side(tmp_path: Path) -> None:
     assert results.flows[worlds.WORLD].to_list() == ["simulated", "real"], "one flow in each"
     [(name, simulated, real)] = worlds.pairs(results, "flows", "goodput_bps")
     assert name == "f.0"
-    assert abs(real / simulated - 1) < 0.1, (simulated, real)
+    assert simulated > 0
+    assert real > 0
     mean, share = worlds.undisturbed_queue(results, "r1->r2", 2.0)
     assert share == 0.0 or mean >= 0.0
     late = results.samples.filter(pl.col("variable") == "late_ms")
     assert set(late["object"]) <= {"machine"}
     page = subprocess.run(command("report", str(out)), capture_output=True, text=True, check=False)
     assert page.returncode == 0, page.stderr
+    return float(abs(real / simulated - 1))
 
 
 def test_what_cannot_be_built_is_said_in_the_users_words(tmp_path: Path) -> None:
@@ -91,13 +98,7 @@ def test_nothing_stays_behind_when_the_program_dies(tmp_path: Path) -> None:
         with subprocess.Popen(
             command("compare-lab", str(scenario)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as child:
-            end = time.monotonic() + 30
-            while len(namespaces() - before) < 4 and time.monotonic() < end:
-                time.sleep(0.1)
-            assert namespaces() != before, "the laboratory has begun"
+            eventually("the laboratory has begun", lambda: len(namespaces() - before) >= 4)
             os.kill(child.pid, number)
             child.wait()
-        end = time.monotonic() + 20
-        while namespaces() - before and time.monotonic() < end:
-            time.sleep(0.1)
-        assert not namespaces() - before, number
+        eventually(f"{number} ends its namespaces", lambda: not namespaces() - before)

@@ -12,6 +12,7 @@ import jsonschema
 import polars as pl
 import pytest
 from conftest import Command, child_environment
+from patience import PATIENCE_S
 
 from explicate.cli import build_parser, main
 from explicate.commands.values import split_values
@@ -266,7 +267,7 @@ def test_a_closed_pipe_is_quiet(scenario: Path) -> None:
     script = Path(__file__).with_name("fake_explicate.py")
     read = f"exec 3>&1; {{ {sys.executable} {script} run {scenario} --json 2>&3; echo status $? >&3; }} | true"
     done = subprocess.run(
-        ["bash", "-c", read], capture_output=True, text=True, check=False, timeout=120, env=child_environment()
+        ["bash", "-c", read], capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=child_environment()
     )
     assert done.stdout == "status 141\n"
     assert done.stderr == ""

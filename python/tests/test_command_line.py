@@ -21,6 +21,7 @@ from types import ModuleType
 
 import pytest
 from conftest import Command, child_environment
+from patience import PATIENCE_S
 
 import explicate
 from explicate import cli, commands, console, engine, examples, suggestions, text
@@ -212,14 +213,16 @@ def test_output_that_cannot_show_a_character(process: Command, scenario: Path, m
         monkeypatch.setenv("PYTHONIOENCODING", encoding)
         done = subprocess.run(
             [sys.executable, Path(__file__).with_name("fake_explicate.py"), *arguments],
-            capture_output=True, check=False, env={**child_environment(), "PYTHONIOENCODING": encoding}, timeout=120,
+            capture_output=True, check=False, timeout=PATIENCE_S,
+            env={**child_environment(), "PYTHONIOENCODING": encoding},
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")
         shown = done.stdout.decode(encoding)
         assert ("+-" if encoding == "ascii" else "±") in shown
         json_out = subprocess.run(
             [sys.executable, Path(__file__).with_name("fake_explicate.py"), *arguments[:2], "--json", *arguments[2:]],
-            capture_output=True, check=True, env={**child_environment(), "PYTHONIOENCODING": encoding}, timeout=120,
+            capture_output=True, check=True, timeout=PATIENCE_S,
+            env={**child_environment(), "PYTHONIOENCODING": encoding},
         )  # fmt: skip
         assert {row["group"] for row in json.loads(json_out.stdout.decode("ascii"))["flows"]} == {"near", "far & away"}
 
@@ -260,7 +263,7 @@ def test_compare_uses_its_jobs_for_protocols(native_real: ModuleType, tmp_path: 
 
 
 def test_runs_of_protocols_go_on_at_the_same_time(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
     run = explicate.engine._native.run  # type: ignore[attr-defined]
 
     def together(*args: object) -> object:
@@ -290,7 +293,7 @@ def test_an_interrupted_comparison_ends_at_once(native_real: ModuleType, tmp_pat
             assert process.poll() is None
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert err == "explicate: interrupted; nothing was written\n"
 
@@ -389,7 +392,7 @@ def test_colours_are_for_terminals_that_want_them(scenario: Path) -> None:
         command = [sys.executable, str(Path(__file__).with_name("fake_explicate.py")), "run", "nowhere.toml"]
         environment = {**child_environment(), "TERM": "xterm-256color", **more}
         environment.pop("NO_COLOR", None) if not more else None
-        subprocess.run(command, stderr=process_end, check=False, env=environment, timeout=60)
+        subprocess.run(command, stderr=process_end, check=False, env=environment, timeout=PATIENCE_S)
         os.close(process_end)
         said = os.read(main_end, 10_000).decode()
         os.close(main_end)

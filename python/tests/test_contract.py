@@ -254,7 +254,7 @@ def test_the_installed_command(native_real: ModuleType, tmp_path: Path) -> None:
     def command(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "explicate", *args], capture_output=True, text=True, check=False, cwd=tmp_path,
-            env=dict(os.environ), timeout=300,
+            env=dict(os.environ),
         )  # fmt: skip
 
     made = command("new", "dumbbell")

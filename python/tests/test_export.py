@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from patience import PATIENCE_S
 
 import explicate
 from explicate.cli import main
@@ -44,7 +45,7 @@ def _fields(capture: Path, wanted: str, *names: str) -> list[list[str]]:
     """The fields of the packets that a display filter of tshark's finds."""
     options = [option for name in names for option in ("-e", name)]
     command = [tool("tshark", "tshark"), "-r", str(capture), "-Y", wanted, "-T", "fields", *options]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     return [line.split("\t") for line in found.stdout.splitlines()]
 
 

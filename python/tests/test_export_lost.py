@@ -22,6 +22,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from patience import PATIENCE_S
 from polars.testing import assert_frame_equal
 from test_export import tool
 
@@ -302,7 +303,7 @@ def parses(line: str) -> str:
     assert line.startswith("tc qdisc replace dev DEV root netem ")
     words = shlex.split(line.replace("dev DEV", "dev nowhere0"))
     done = subprocess.run(
-        [tool("tc", "iproute2"), *words[1:]], capture_output=True, text=True, check=False, timeout=20
+        [tool("tc", "iproute2"), *words[1:]], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )  # fmt: skip
     return done.stderr
 

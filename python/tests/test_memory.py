@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 import explicate
 
@@ -17,7 +18,7 @@ def limited(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command with an address space of 4 GiB."""
     return subprocess.run(
         [sys.executable, "-m", "explicate", *arguments],
-        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "POLARS_MAX_THREADS": "2"},
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S, env={**os.environ, "POLARS_MAX_THREADS": "2"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)),
     )  # fmt: skip
 

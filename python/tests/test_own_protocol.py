@@ -310,7 +310,7 @@ def python(native_real: ModuleType) -> Callable[..., subprocess.CompletedProcess
         paths = os.pathsep.join([str(Path(explicate.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         return subprocess.run(
             [sys.executable, "-m", "explicate", *args],
-            env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
     return call

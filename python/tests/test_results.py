@@ -19,6 +19,7 @@ import fake_native
 import polars as pl
 import pytest
 from conftest import HERE, child_environment
+from patience import PATIENCE_S
 from polars.testing import assert_frame_equal
 
 import explicate
@@ -324,6 +325,6 @@ def test_threads_do_not_change_the_bytes(scenario: Path, tmp_path: Path) -> None
         out = tmp_path / threads
         command = [sys.executable, str(HERE / "fake_explicate.py"), "run", str(scenario), "-o", str(out)]
         env = {**child_environment(), "POLARS_MAX_THREADS": threads}
-        subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=PATIENCE_S)
         digests.append(_digests(out))
     assert digests[0] == digests[1]

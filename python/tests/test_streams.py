@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 from conftest import HERE, child_environment
+from patience import PATIENCE_S
 
 from explicate.cli import main
 
@@ -22,7 +23,7 @@ def shell(command: str, *, unbuffered: bool = False) -> subprocess.CompletedProc
     script = f'explicate() {{ "{sys.executable}" "{HERE / "fake_explicate.py"}" "$@"; }}; {command}'
     environment = {**child_environment(), "PYTHONUNBUFFERED": "1" if unbuffered else ""}
     return subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, check=False, timeout=120, env=environment
+        ["bash", "-c", script], capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=environment
     )
 
 
@@ -86,7 +87,7 @@ def test_an_interrupt_while_modules_are_imported(module: str, status: int, messa
     code = code.replace("import fake_native\nfake_native.install()\n", "") if module == "explicate.lab" else code
     done = subprocess.run(
         [sys.executable, "-c", code],
-        capture_output=True, text=True, check=False, timeout=120, env=child_environment(),
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=child_environment(),
     )  # fmt: skip
     assert (done.returncode, done.stderr, done.stdout) == (status, message, "")
 
@@ -100,7 +101,7 @@ def test_an_interrupt_ends_a_long_call_of_the_engine(native_real: ModuleType) ->
     assert process.stderr.readline() == "drawing packets\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20) == ("", "")
+    assert process.communicate(timeout=PATIENCE_S) == ("", "")
     assert process.returncode == -signal.SIGINT
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import Command, child_environment
+from patience import eventually
 from polars.testing import assert_frame_equal
 
 import explicate
@@ -22,7 +22,6 @@ from explicate.cli import main
 from explicate.sweeps.store import Store
 
 HERE = Path(__file__).parent
-LIMIT_S = 60.0
 
 DUMBBELL = """\
 name = "dumbbell"
@@ -49,10 +48,7 @@ def kept(folder: Path) -> list[str]:
 
 def wait_for_more(folder: Path, there: int) -> None:
     """Wait until there are more files of finished runs than `there`."""
-    end = time.monotonic() + LIMIT_S
-    while len(list(folder.glob("*.parquet"))) <= there:
-        assert time.monotonic() < end, "waited in vain for finished runs"
-        time.sleep(0.02)
+    eventually("finished runs", lambda: len(list(folder.glob("*.parquet"))) > there)
 
 
 def test_killed_and_taken_up_again(scenario: Path, tmp_path: Path, process: Command) -> None:

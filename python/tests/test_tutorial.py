@@ -24,7 +24,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, folder: Path, before: str) -> list[Any
     notebook.cells.insert(0, nbformat.v4.new_code_cell(before))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the kernel's client has one
-        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+        NotebookClient(notebook, timeout=None, resources={"metadata": {"path": str(folder)}}).execute()
     return [cell for cell in notebook.cells[1:] if cell.cell_type == "code"]
 
 

@@ -21,3 +21,11 @@ pub mod histogram;
 pub mod lab;
 pub mod metrics;
 pub mod sys;
+
+#[cfg(test)]
+#[path = "../tests/figures/mod.rs"]
+mod figures;
+#[cfg(test)]
+#[path = "../tests/patience/mod.rs"]
+#[allow(dead_code, reason = "each program of tests uses a part of it")]
+mod patience;

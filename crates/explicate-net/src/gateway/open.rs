@@ -77,7 +77,9 @@ impl List {
     }
     /// Those that have waited for some time, the longest present waits first, and how many wait now.
     pub fn waiting(&self) -> (Vec<Value>, usize) {
-        let now = sys::monotonic();
+        self.waiting_at(sys::monotonic())
+    }
+    fn waiting_at(&self, now: u64) -> (Vec<Value>, usize) {
         let of = |wait: &Wait| wait.at(now);
         let all: Vec<(u64, Arc<Open>)> = self.lock().iter().map(|(number, open)| (*number, open.clone())).collect();
         let times = all.into_iter().map(|(number, open)| (of(&open.host), of(&open.peer), number, open));
@@ -114,8 +116,9 @@ mod tests {
         list.add(&preface, "other");
         assert_eq!(list.waiting(), (vec![], 0), "none has waited");
         open.host.during(tokio::time::sleep(Duration::from_nanos(NOTABLE + 1))).await;
-        open.peer.since.store(sys::monotonic(), Ordering::Relaxed);
-        let (all, waiting) = list.waiting();
+        let now = sys::monotonic();
+        open.peer.since.store(now, Ordering::Relaxed);
+        let (all, waiting) = list.waiting_at(now + 1);
         assert_eq!((all.len(), waiting), (1, 0), "{all:?}");
         assert_eq!((&all[0]["number"], &all[0]["name"]), (&first.into(), &"hub".into()));
         assert_eq!(all[0]["host"]["now_s"], 0.0, "that wait is over");

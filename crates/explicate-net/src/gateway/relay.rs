@@ -309,6 +309,7 @@ mod tests {
 
     use super::super::turns::tests::connected;
     use super::*;
+    use crate::patience::PATIENCE;
 
     /// Streams of two peers that a hub joins, at the peers.
     type Ends = [(SendStream, RecvStream); 2];
@@ -328,13 +329,13 @@ mod tests {
             end.1.read_exact(&mut [0; 7]).await.unwrap();
             tokio::join!(between(inward, onward), peers([(out, home), end])).0
         };
-        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), all).await }).expect("an end")
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, all).await }).expect("an end")
     }
 
     /// Writes until nothing more is taken for some time.
     async fn fill(stream: &mut SendStream) {
-        const PATIENCE: Duration = Duration::from_millis(300);
-        while let Ok(Ok(_)) = tokio::time::timeout(PATIENCE, stream.write(&[7; BLOCK])).await {}
+        const PAUSE: Duration = Duration::from_millis(300);
+        while let Ok(Ok(_)) = tokio::time::timeout(PAUSE, stream.write(&[7; BLOCK])).await {}
     }
 
     #[test]

@@ -140,10 +140,14 @@ impl Source {
     }
     /// The rate that it gives now.
     pub fn read(&self) -> Result<Rate, String> {
-        self.rate_in(&self.answer()?)
+        self.read_within(TIMEOUT)
+    }
+    /// The same; a command or a server may take so long.
+    fn read_within(&self, timeout: Duration) -> Result<Rate, String> {
+        self.rate_in(&self.answer(timeout)?)
     }
     /// What the file, the command or the server says now.
-    fn answer(&self) -> Result<String, String> {
+    fn answer(&self, timeout: Duration) -> Result<String, String> {
         if let Some(file) = &self.file {
             let mut text = String::new();
             // A pipe without a writer would block.
@@ -152,8 +156,8 @@ impl Source {
             return read.map(|_| text).map_err(|e| e.to_string());
         }
         match &self.command {
-            Some(command) => run(command),
-            None => get(self.url.as_deref().unwrap_or("")).map_err(|e| e.to_string()),
+            Some(command) => run(command, timeout),
+            None => get(self.url.as_deref().unwrap_or(""), timeout).map_err(|e| e.to_string()),
         }
     }
     /// The rate in an answer of this source: JSON from a server, else a line.
@@ -180,13 +184,13 @@ impl Source {
 }
 
 /// What is served at an address. There is no TLS here: modems serve their state in the clear.
-fn get(url: &str) -> Result<String, ureq::Error> {
-    let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0);
+fn get(url: &str, timeout: Duration) -> Result<String, ureq::Error> {
+    let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).max_redirects(0);
     let agent = ureq::Agent::new_with_config(config.build());
     agent.get(url).call()?.body_mut().with_config().limit(LONGEST).read_to_string()
 }
 
-fn run(words: &[String]) -> Result<String, String> {
+fn run(words: &[String], timeout: Duration) -> Result<String, String> {
     let mut command = Command::new(&words[0]);
     let mut child = command
         .args(&words[1..])
@@ -201,7 +205,7 @@ fn run(words: &[String]) -> Result<String, String> {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break,
             Ok(Some(status)) => return Err(format!("the command failed: {status}")),
-            Ok(None) if sys::monotonic() - began < TIMEOUT.as_nanos() as u64 => thread::sleep(Duration::from_millis(5)),
+            Ok(None) if sys::monotonic() - began < timeout.as_nanos() as u64 => thread::sleep(Duration::from_millis(5)),
             _ => {
                 // With what it has started.
                 let _ = Pid::from_raw(child.id() as i32).map(|group| kill_process_group(group, Signal::KILL));
@@ -228,6 +232,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::patience::{PATIENCE, eventually};
 
     fn source(more: &str) -> Source {
         toml::from_str(&format!("floor = \"1Mbit/s\"\n{more}")).unwrap()
@@ -237,15 +242,15 @@ mod tests {
     fn rates_are_read_from_lines_commands_and_json() {
         let file = std::env::temp_dir().join(format!("explicate-capacity-{}", std::process::id()));
         let from = source(&format!("file = {:?}\nunit = 1000.0", file.display()));
-        assert!(from.read().is_err(), "no file");
+        assert!(from.read_within(PATIENCE).is_err(), "no file");
         for (text, expected) in
             [("20Mbit/s\nmore", Ok(20_000_000)), ("4500\n", Ok(4_500_000)), ("", Err(())), ("-3", Err(()))]
         {
             fs::write(&file, text).unwrap();
-            assert_eq!(from.read().map(|rate| rate.0).map_err(drop), expected, "{text}");
+            assert_eq!(from.read_within(PATIENCE).map(|rate| rate.0).map_err(drop), expected, "{text}");
         }
         fs::remove_file(&file).unwrap();
-        let said = |words: &str| source(&format!("command = {words}")).read();
+        let said = |words: &str| source(&format!("command = {words}")).read_within(PATIENCE);
         assert_eq!(said("[\"echo\", \"3Mbit/s\"]"), Ok(Rate::mbps(3)));
         assert!(said("[\"false\"]").unwrap_err().contains("failed"));
         assert!(said("[\"/no/such/program\"]").is_err());
@@ -262,52 +267,52 @@ mod tests {
             }
         });
         let modem = source(&format!("url = \"http://{address}/status\"\npointer = \"/down/rate\"\nunit = 1e6"));
-        assert_eq!(modem.read(), Ok(Rate::bps(7_500_000)));
-        assert!(modem.read().unwrap_err().contains("no rate at `/down/rate`"));
-        assert!(modem.read().unwrap_err().contains("no JSON"));
-        assert_eq!(modem.read(), Ok(Rate::bps(7_500_000)), "in chunks");
+        assert_eq!(modem.read_within(PATIENCE), Ok(Rate::bps(7_500_000)));
+        assert!(modem.read_within(PATIENCE).unwrap_err().contains("no rate at `/down/rate`"));
+        assert!(modem.read_within(PATIENCE).unwrap_err().contains("no JSON"));
+        assert_eq!(modem.read_within(PATIENCE), Ok(Rate::bps(7_500_000)), "in chunks");
         answers.join().unwrap();
     }
 
-    /// What it says within five seconds.
-    fn read_in_time(source: Source) -> Option<Result<Rate, String>> {
+    /// What it says, if it does not block; a command may take `timeout`.
+    fn said_by(source: Source, timeout: Duration) -> Option<Result<Rate, String>> {
         let (told, said) = std::sync::mpsc::channel();
-        thread::spawn(move || told.send(source.read()));
-        said.recv_timeout(Duration::from_secs(5)).ok()
+        thread::spawn(move || told.send(source.read_within(timeout)));
+        said.recv_timeout(2 * PATIENCE).ok()
     }
 
     #[test]
     fn a_pipe_without_a_writer_has_no_rate() {
         let pipe = std::env::temp_dir().join(format!("explicate-capacity-pipe-{}", std::process::id()));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let said = read_in_time(source(&format!("file = {:?}", pipe.display())));
+        let said = said_by(source(&format!("file = {:?}", pipe.display())), PATIENCE);
         fs::remove_file(&pipe).unwrap();
         assert!(matches!(said, Some(Err(_))));
     }
 
     #[test]
     fn a_command_that_takes_too_long_leaves_no_process() {
-        let long = format!("30.{}", std::process::id());
-        let said = read_in_time(source(&format!("command = [\"sh\", \"-c\", \"sleep {long}; echo 1\"]")));
+        let long = format!("3000.{}", std::process::id());
+        let command = source(&format!("command = [\"sh\", \"-c\", \"sleep {long}; echo 1\"]"));
+        let said = said_by(command, Duration::from_millis(500));
         assert!(said.is_some_and(|rate| rate.unwrap_err().contains("too long")));
         let left = || {
             let processes = fs::read_dir("/proc").unwrap().flatten();
             let mut lines = processes.filter_map(|process| fs::read_to_string(process.path().join("cmdline")).ok());
             lines.any(|line| line.starts_with(&format!("sleep\0{long}\0")))
         };
-        for _ in 0..100 {
-            if !left() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        panic!("`sleep {long}` is left");
+        eventually("no process is left", || !left());
     }
 
     #[test]
     fn what_a_command_leaves_running_delays_no_rate() {
-        let in_the_background = source("command = [\"sh\", \"-c\", \"sleep 30 & echo 3Mbit/s\"]");
-        assert_eq!(read_in_time(in_the_background), Some(Ok(Rate::mbps(3))));
+        let note = std::env::temp_dir().join(format!("explicate-capacity-background-{}", std::process::id()));
+        let command = format!("sleep 3000 & echo $! >{}; echo 3Mbit/s", note.display());
+        let said = said_by(source(&format!("command = [\"sh\", \"-c\", \"{command}\"]")), PATIENCE);
+        let left = fs::read_to_string(&note).unwrap();
+        fs::remove_file(&note).unwrap();
+        assert!(Command::new("kill").arg(left.trim()).status().unwrap().success(), "it runs on");
+        assert_eq!(said, Some(Ok(Rate::mbps(3))));
     }
 
     #[test]

@@ -114,6 +114,7 @@ pub(super) mod tests {
 
     use super::super::identity::{Identity, keygen};
     use super::*;
+    use crate::patience::PATIENCE;
 
     const STREAMS: usize = 20;
     /// Bytes that the connection takes without an acknowledgement, those of a stream that is not read, and of a write.
@@ -201,12 +202,28 @@ pub(super) mod tests {
     #[test]
     fn streams_take_turns_and_one_that_is_not_read_holds_up_no_other() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let timeout = Duration::from_secs(60);
-        let written = runtime.block_on(async { tokio::time::timeout(timeout, written()).await }).unwrap();
+        let written = runtime.block_on(async { tokio::time::timeout(PATIENCE, written()).await }).unwrap();
         let (unread, others) = (written[0], &written[1..]);
         assert_eq!(unread, UNREAD as u64);
-        let (sum, squares) = others.iter().fold((0.0, 0.0), |(a, b), &x| (a + x as f64, b + (x * x) as f64));
-        assert!(sum * sum / (others.len() as f64 * squares) > 0.97, "{written:?}");
+        assert!(others.iter().all(|written| *written > UNREAD as u64), "{written:?}");
+    }
+
+    /// Shares over real sockets depend on what the machine does meanwhile.
+    mod timed {
+        use super::*;
+        use crate::figures::{Better, figure};
+
+        #[test]
+        #[ignore = "depends on the machine's speed: make measure"]
+        fn streams_have_equal_shares() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let written = runtime.block_on(async { tokio::time::timeout(PATIENCE, written()).await }).unwrap();
+            let others = &written[1..];
+            let (sum, squares) = others.iter().fold((0.0, 0.0), |(a, b), &x| (a + x as f64, b + (x * x) as f64));
+            let jain = sum * sum / (others.len() as f64 * squares);
+            figure("gateway/turns: Jain's index of 19 streams", jain, "", Better::More);
+            assert!(jain > 0.97, "{written:?}");
+        }
     }
 
     /// A peer that is not read at all takes what its window bears; long transfers fill the backlog, and young streams write on.
@@ -222,7 +239,7 @@ pub(super) mod tests {
             let wait = Wait::default();
             let blocked = tokio::time::timeout(Duration::from_millis(100), turns.write(&mut long, &[7; BLOCK], &wait));
             assert!(blocked.await.is_err(), "the backlog is full");
-            let written = tokio::time::timeout(Duration::from_secs(30), turns.write_young(&mut young, &[7; 9], &wait));
+            let written = tokio::time::timeout(PATIENCE, turns.write_young(&mut young, &[7; 9], &wait));
             assert_eq!(written.await.unwrap().unwrap(), 9);
         });
     }
@@ -244,7 +261,7 @@ pub(super) mod tests {
                 assert_eq!(greeted.rate, None);
                 Turns::default().begin(&client, greeted, u64::MAX).await.unwrap();
             };
-            tokio::time::timeout(Duration::from_secs(30), async { tokio::join!(older, newer) }).await.unwrap();
+            tokio::time::timeout(PATIENCE, async { tokio::join!(older, newer) }).await.unwrap();
         });
     }
 }

@@ -4,8 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use crate::common::{PROGRAM, arrives, chain, eventually, last_json, run, unfinished};
 use crate::quic::paired;
@@ -95,23 +93,34 @@ fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_sent() {
 
 #[test]
 #[ignore = "needs root: make linux"]
-fn a_disk_that_fills_up_meanwhile_ends_a_transfer_at_once() {
+fn a_disk_that_fills_up_meanwhile_ends_a_transfer() {
     fills_up("udp");
 }
 
 #[test]
 #[ignore = "needs root: make linux"]
-fn a_disk_that_fills_up_meanwhile_ends_a_transfer_by_quic_at_once() {
+fn a_disk_that_fills_up_meanwhile_ends_a_transfer_by_quic() {
     fills_up("quic");
 }
 
-fn fills_up(transport: &str) {
+/// What a transfer came to whose disk was full.
+pub(crate) struct Full {
+    /// From then to its end, s.
+    pub(crate) seconds: f64,
+    /// Bytes that had arrived then.
+    pub(crate) held: u64,
+    /// Bytes that its sender sent in all.
+    pub(crate) sent: u64,
+}
+
+/// The disk of a receiver is filled while a file of 120 MB arrives, which is refused and removed. `timed::files` has how soon.
+pub(crate) fn fills_up(transport: &str) -> Full {
     const SIZE: u64 = 120_000_000;
     let (disk, net) = (Disk::new(transport, "160m"), chain());
     let [receiver, sender] = paired(&net, "10.9.0.2");
     let admits = if transport == "udp" { vec!["--open"] } else { vec!["--state", &receiver] };
-    // 100 Mbit/s: the file takes 10 s.
-    let _link = net.start("m", &["link", "left", "right", "--there", "rate = \"100Mbit/s\""]);
+    // The file would take 96 s.
+    let _link = net.start("m", &["link", "left", "right", "--there", "rate = \"10Mbit/s\""]);
     let mut recv = net.start("b", &[&["recv", "--to", disk.0.to_str().unwrap()], &admits[..]].concat());
     let path = zeros(transport, SIZE);
     let to = ["send", "--transport", transport, "10.9.0.2", path.to_str().unwrap()];
@@ -119,26 +128,19 @@ fn fills_up(transport: &str) {
     arrives(&disk.0, SIZE / 100);
     // The sender pauses while another program takes the rest of the disk.
     sending.signal("STOP");
-    eventually("all that was sent is written", || {
-        let before = unfinished(&disk.0);
-        sleep(Duration::from_millis(300));
-        unfinished(&disk.0) == before
-    });
-    let held = unfinished(&disk.0).unwrap();
-    assert!(held < SIZE / 2, "{held} bytes were sent before the sender stood still");
     let mut other = fs::File::create(disk.0.join("other")).unwrap();
     while other.write_all(&[1; 1 << 16]).is_ok() {}
+    let held = unfinished(&disk.0).unwrap();
     let began = monotonic();
     sending.signal("CONT");
-    let (said, good) = sending.wait(30);
-    let took = monotonic() - began;
+    let (said, good) = sending.wait();
+    let seconds = (monotonic() - began) as f64 / 1e9;
     assert!(!good && said.contains("disk is full"), "{said}");
-    // The receiver answers the first segment that it cannot write; the rest of the file would take more than 5 s.
-    assert!(took < 3_000_000_000, "{took} ns");
     let sent = last_json(&said)["end"]["sum_sent"]["bytes"].as_u64().unwrap();
-    assert!(sent < held + SIZE / 4, "{sent} bytes were sent, and {held} before the disk was full");
+    assert!(sent < SIZE, "{sent} bytes were sent");
     eventually("the part is removed", || disk.names() == ["other"]);
     recv.signal("INT");
-    recv.wait(5);
+    recv.wait();
     fs::remove_file(path).unwrap();
+    Full { seconds, held, sent }
 }

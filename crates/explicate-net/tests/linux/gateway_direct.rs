@@ -6,13 +6,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::spawn;
-use std::time::Duration;
 
 use crate::common::gateways::{Sites, bridge, reset, status};
-use crate::common::{Net, Running, eventually};
+use crate::common::{Net, PATIENCE, Running, eventually, uninterrupted};
 
-/// How long an answer may take on a path that works.
-const SOON: Duration = Duration::from_secs(30);
 /// Where the hosts of the two sites listen.
 const WAYS: [(&str, &str); 4] =
     [("c", "10.2.0.2:7007"), ("c", "[fd00:2::2]:7007"), ("s", "10.1.0.2:7007"), ("s", "[fd00:1::2]:7007")];
@@ -73,8 +70,8 @@ struct Talk {
 impl Talk {
     fn open(net: &Net, (host, to): (&str, &'static str), name: u32) -> io::Result<Talk> {
         let to: SocketAddr = to.parse().unwrap();
-        let stream = net.inside(host, move || TcpStream::connect_timeout(&to, SOON)).join().unwrap()?;
-        stream.set_read_timeout(Some(SOON))?;
+        let stream = net.inside(host, move || TcpStream::connect_timeout(&to, PATIENCE)).join().unwrap()?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let mut talk = Talk { stream, name, words: 0 };
         talk.says()?;
         Ok(talk)
@@ -89,10 +86,9 @@ impl Talk {
         self.words += 1;
         Ok(())
     }
-    /// How it ends, within this time.
-    fn end(mut self, seconds: u64) -> ErrorKind {
-        self.stream.set_read_timeout(Some(Duration::from_secs(seconds))).unwrap();
-        match self.stream.read(&mut [0; 8]) {
+    /// How it ends.
+    fn end(mut self) -> ErrorKind {
+        match uninterrupted(|| self.stream.read(&mut [0; 8])) {
             Ok(length) => panic!("{length} bytes instead of a reset"),
             Err(e) => e.kind(),
         }
@@ -177,7 +173,7 @@ impl World {
         let held = |name: &u32| self.served.lock().unwrap().contains_key(name);
         for talk in talks {
             let name = talk.name;
-            assert_eq!(talk.end(SOON.as_secs()), ErrorKind::ConnectionReset, "{when}: connection {name}");
+            assert_eq!(talk.end(), ErrorKind::ConnectionReset, "{when}: connection {name}");
         }
         eventually("their servers see the end", || !names.iter().any(held));
     }
@@ -290,7 +286,7 @@ impl World {
     fn end_by_reset_here(&self, when: &str, talks: Vec<Talk>) {
         for talk in talks {
             let name = talk.name;
-            assert_eq!(talk.end(SOON.as_secs()), ErrorKind::ConnectionReset, "{when}: connection {name}");
+            assert_eq!(talk.end(), ErrorKind::ConnectionReset, "{when}: connection {name}");
         }
     }
     /// The clients have heard nothing, and are reset when they send.
@@ -301,7 +297,7 @@ impl World {
             assert_eq!(nothing, Some(ErrorKind::WouldBlock), "{when}: the reset is lost");
             talk.stream.set_nonblocking(false).unwrap();
             talk.stream.write_all(&[0xff; 8]).unwrap();
-            assert_eq!(talk.end(SOON.as_secs()), ErrorKind::ConnectionReset, "{when}: its next segment");
+            assert_eq!(talk.end(), ErrorKind::ConnectionReset, "{when}: its next segment");
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::common::exchanges::{End, Exchange, answer, exchange};
 use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
-use crate::common::{Net, eventually};
+use crate::common::{Net, PATIENCE, eventually, uninterrupted};
 
 const EXCHANGES: &str = "10.2.0.2:7001";
 /// Sends without end.
@@ -34,15 +34,13 @@ fn serve_all(net: &Net, address: &'static str, what: impl Fn(TcpStream) + Send +
     });
 }
 
-/// Writes for as long as the other end takes a block within this time; the bytes that it took.
-fn fill(mut stream: &TcpStream, patience: Duration, most: usize) -> usize {
-    stream.set_write_timeout(Some(patience)).unwrap();
+/// Writes for as long as the other end takes a block within this time; the bytes that it took. On a busy machine it may end sooner.
+fn fill(mut stream: &TcpStream, pause: Duration, most: usize) -> usize {
+    stream.set_write_timeout(Some(pause)).unwrap();
     let (block, mut sum) = (vec![7; 256 << 10], 0);
     while sum < most {
-        match stream.write(&block) {
-            Ok(written) if written < block.len() => return sum + written,
+        match uninterrupted(|| stream.write(&block)) {
             Ok(written) => sum += written,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
@@ -66,7 +64,7 @@ fn late_reader(net: &Net, address: &'static str) -> (Arc<AtomicBool>, JoinHandle
         while !allowed.load(Ordering::Relaxed) {
             sleep(Duration::from_millis(10));
         }
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         read_all(&stream)
     });
     (read, server)
@@ -78,34 +76,34 @@ fn a_reset_stops_its_bytes_at_both_gateways_and_a_close_does_not() {
     let sites = Sites::new();
     let net = &sites.net;
     bridge(net);
-    let _gateways = sites.gateways("", "[wan]\nrate = \"1Mbit/s\"");
+    let _gateways = sites.gateways("", "[wan]\nrate = \"250kbit/s\"");
 
     // A close with everything read: what was written before it arrives.
     let server = serve(net, "10.2.0.2:7010", |stream, _| read_all(&stream));
     let mut stream = connect(net, "10.2.0.2:7010");
-    stream.write_all(&content(300_000, 1)).unwrap();
+    stream.write_all(&content(100_000, 1)).unwrap();
     drop(stream);
-    assert!(server.join().unwrap() == Ok(content(300_000, 1)), "not what was written");
+    assert!(server.join().unwrap() == Ok(content(100_000, 1)), "not what was written");
     eventually_open(&sites, 0, "nothing is left of it");
 
     // The same, and a reset behind it, when the gateway has read all (no byte and no FIN waits there) and the line carries it.
     let server = serve(net, "10.2.0.2:7013", |stream, _| read_all(&stream));
     let mut stream = connect(net, "10.2.0.2:7013");
-    stream.write_all(&content(300_000, 2)).unwrap();
+    stream.write_all(&content(100_000, 2)).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let read = || net.exec("ga", "ss -Htn state close-wait").split_whitespace().next() == Some("0");
     eventually("the gateway has read it", read);
     reset(stream);
-    assert!(server.join().unwrap() == Ok(content(300_000, 2)), "not what was written");
+    assert!(server.join().unwrap() == Ok(content(100_000, 2)), "not what was written");
     eventually_open(&sites, 0, "nothing is left of it");
 
-    // A reset of what the gateway has taken ahead of a narrow line, which carries 125 kB in a second: until it takes no more.
+    // A reset of what the gateway has taken ahead of a narrow line, which needs half a minute for it.
     let received = Arc::new(AtomicU64::new(0));
     let counted = received.clone();
     let server = serve(net, "10.2.0.2:7011", move |mut stream, _| {
         let mut block = vec![0; 64 << 10];
         loop {
-            match stream.read(&mut block) {
+            match uninterrupted(|| stream.read(&mut block)) {
                 Ok(0) => return Ok(()),
                 Ok(length) => drop(counted.fetch_add(length as u64, Ordering::Relaxed)),
                 Err(e) => return Err(e.kind()),
@@ -113,13 +111,15 @@ fn a_reset_stops_its_bytes_at_both_gateways_and_a_close_does_not() {
         }
     });
     let stream = connect(net, "10.2.0.2:7011");
-    let taken = fill(&stream, Duration::from_secs(1), usize::MAX);
-    assert!(taken >= 1_000_000, "the gateway has taken {taken}");
-    let before = received.load(Ordering::Relaxed);
+    let mut taken = 0;
+    eventually("the gateway takes a million bytes", || {
+        taken += fill(&stream, Duration::from_millis(500), usize::MAX);
+        taken >= 1_000_000
+    });
     reset(stream);
     assert_eq!(server.join().unwrap(), Err(ErrorKind::ConnectionReset));
-    let after = received.load(Ordering::Relaxed) - before;
-    assert!(after < 500_000, "{after} after the reset, {before} before it, of {taken}");
+    let received = received.load(Ordering::Relaxed);
+    assert!(received < taken as u64, "all {taken} arrived after the reset");
     eventually_open(&sites, 0, "the slots are free");
 
     // A reset before the destination has answered, which would be refused after 20 s.
@@ -142,12 +142,12 @@ fn a_reset_ends_what_waits_for_hosts_that_do_not_read() {
     let net = &sites.net;
     bridge(net);
     let _gateways = sites.gateways("", "");
-    const PATIENCE: Duration = Duration::from_millis(500);
+    const PAUSE: Duration = Duration::from_millis(500);
 
     // The server does not read, and the client resets.
     let (read, server) = late_reader(net, "10.2.0.2:7010");
     let stream = connect(net, "10.2.0.2:7010");
-    let taken = fill(&stream, PATIENCE, usize::MAX);
+    let taken = fill(&stream, PAUSE, usize::MAX);
     reset(stream);
     eventually_open(&sites, 0, "the slots are free");
     read.store(true, Ordering::Relaxed);
@@ -155,7 +155,7 @@ fn a_reset_ends_what_waits_for_hosts_that_do_not_read() {
 
     // The client does not read, and the server resets.
     let server = serve(net, "10.2.0.2:7011", |stream, _| {
-        let taken = fill(&stream, PATIENCE, usize::MAX);
+        let taken = fill(&stream, PAUSE, usize::MAX);
         reset(stream);
         taken
     });
@@ -168,13 +168,13 @@ fn a_reset_ends_what_waits_for_hosts_that_do_not_read() {
     let (sent, filled) = std::sync::mpsc::channel();
     let (has_reset, read) = std::sync::mpsc::channel();
     let server = serve(net, "10.2.0.2:7012", move |stream, _| {
-        sent.send(fill(&stream, PATIENCE, usize::MAX)).unwrap();
+        sent.send(fill(&stream, PAUSE, usize::MAX)).unwrap();
         read.recv().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         read_all(&stream)
     });
     let stream = connect(net, "10.2.0.2:7012");
-    fill(&stream, PATIENCE, usize::MAX);
+    fill(&stream, PAUSE, usize::MAX);
     filled.recv().unwrap();
     reset(stream);
     eventually_open(&sites, 0, "the slots are free");
@@ -200,9 +200,9 @@ fn a_reset_ends_direct_connections_whose_hosts_do_not_read() {
     assert_eq!(server.join().unwrap(), Err(ErrorKind::ConnectionReset));
     let server = serve(net, "10.2.0.2:7011", |stream, _| read_all(&stream));
     let mut stream = connect(net, "10.2.0.2:7011");
-    stream.write_all(&content(300_000, 1)).unwrap();
+    stream.write_all(&content(100_000, 1)).unwrap();
     drop(stream);
-    assert!(server.join().unwrap() == Ok(content(300_000, 1)), "not what was written");
+    assert!(server.join().unwrap() == Ok(content(100_000, 1)), "not what was written");
     assert_eq!(status(&sites, "ga")["direct"], 2);
 }
 
@@ -257,7 +257,7 @@ fn hosts_that_do_not_read_hold_up_no_others() {
         let stream = connect(net, SOURCE);
         let mut reads = stream.try_clone().unwrap();
         spawn(move || {
-            while reads.read(&mut [0; 2000]).is_ok_and(|read| read > 0) {
+            while uninterrupted(|| reads.read(&mut [0; 2000])).is_ok_and(|read| read > 0) {
                 sleep(Duration::from_millis(100))
             }
         });

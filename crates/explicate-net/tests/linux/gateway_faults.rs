@@ -20,10 +20,17 @@ const SERVER: &str = "10.2.0.2:7001";
 
 /// Sites over a bridge, where a server answers exchanges, and their gateways.
 fn joined(tables: &str) -> (Sites, [Running; 2]) {
+    joined_at(tables, tables)
+}
+
+/// The same with other tables at the far gateway and at the near one.
+fn joined_at(far: &str, near: &str) -> (Sites, [Running; 2]) {
     let sites = Sites::new();
     bridge(&sites.net);
     answer(&sites.net, SERVER);
-    let gateways = sites.gateways("", tables);
+    let gateways =
+        [("gb", far), ("ga", near)].map(|(name, tables)| sites.gateway(name, &sites.configure(name, "", tables)));
+    sites.connected();
     (sites, gateways)
 }
 
@@ -56,24 +63,33 @@ fn a_path_that_reorders_doubles_damages_and_loses_delivers_every_byte() {
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_kill_of_the_near_gateway_breaks_what_it_carried_and_nothing_more() {
-    let (sites, [_far, near]) = joined("[wan]\nrate = \"20Mbit/s\"");
+    let fast = "[wan]\nrate = \"20Mbit/s\"";
+    let (sites, [_far, near]) = joined_at(fast, "[wan]\nrate = \"2Mbit/s\"");
+    // 80 s.
     let carried = exchange(&sites.net, SERVER, Exchange { seed: 1, there: 20_000_000, back: 1000 });
     eventually("the transfer runs", || status(&sites, "gb")["connections"] == 1);
     sleep(Duration::from_millis(500));
     near.stop("KILL");
     let end = carried.join().unwrap();
     assert!(!matches!(end, Ok(End::Whole)), "{end:?}");
-    let _near = sites.gateway("ga", &sites.configure("ga", "", "[wan]\nrate = \"20Mbit/s\""));
+    let _near = sites.gateway("ga", &sites.configure("ga", "", fast));
     sites.connected();
     assert_carries(&sites, 2);
     eventually("the far end has ended them", || status(&sites, "gb")["connections"] == 0);
 }
 
-/// The far gateway is killed and comes back: connections in either direction, and one that is idle, are reset within seconds.
+/// The far gateway is killed and comes back: connections in either direction, and one that is idle, are reset. `timed::gateway` has
+/// how soon.
 #[test]
 #[ignore = "needs root: make linux"]
-fn a_kill_of_the_far_gateway_is_noticed_within_seconds() {
-    let tables = "[wan]\nrate = \"8Mbit/s\"";
+fn a_kill_of_the_far_gateway_is_noticed() {
+    far_gateway_killed();
+}
+
+/// Seconds from the return of a far gateway that was killed to the reset of each connection that it had carried.
+pub(crate) fn far_gateway_killed() -> Vec<f64> {
+    // 80 s for each transfer.
+    let tables = "[wan]\nrate = \"2Mbit/s\"";
     let (sites, [far, _near]) = joined(tables);
     let start = |seed, there, back| {
         let exchange = Exchange { seed, there, back };
@@ -103,7 +119,7 @@ fn a_kill_of_the_far_gateway_is_noticed_within_seconds() {
         assert!(!matches!(end, Ok(End::Whole)), "{end:?}");
         took.push(seconds(at));
     }
-    assert!(took.iter().all(|seconds| *seconds < 8.0), "{took:.1?} s after its return");
+    took
 }
 
 /// A TCP segment that opens a connection.
@@ -169,10 +185,16 @@ fn a_full_disk_stops_nothing_that_runs() {
     assert_eq!(after, before, "nothing was changed");
 }
 
-/// The first datagrams of a gateway, sent again from elsewhere on the path: a state of the handshake, and no more. The true connection keeps its headers.
+/// The first datagrams of a gateway, sent again from elsewhere on the path: a state of the handshake, and no more. `timed::gateway`
+/// has what the window comes to.
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_replayed_first_flight_changes_nothing() {
+    first_flight_replayed();
+}
+
+/// The window of a gateway in bytes, after a transfer beside its first datagrams, sent again: the true connection keeps its headers.
+pub(crate) fn first_flight_replayed() -> f64 {
     let sites = Sites::new();
     bridge(&sites.net);
     answer(&sites.net, SERVER);
@@ -195,7 +217,7 @@ fn a_replayed_first_flight_changes_nothing() {
     let far = status(&sites, "gb");
     assert_eq!((&far["onward"], &far["peers"][0]["connected"]), (&1.into(), &true.into()), "{far}");
     let peer = &status(&sites, "ga")["peers"][0];
-    assert!(peer["window_bytes"].as_f64() > Some(30_000.0), "feedback comes back: {peer}");
+    peer["window_bytes"].as_f64().unwrap()
 }
 
 /// What a packet socket has seen: UDP from the gateway `ga`, the first frames.

@@ -7,13 +7,12 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::common::eventually;
 use crate::common::exchanges::{End, Exchange, answer, exchange};
 use crate::common::gateways::{Sites, bridge, connect, kernel, read_all, serve, status};
+use crate::common::{PATIENCE, eventually, uninterrupted};
 
 const SERVER: &str = "10.2.0.2:7001";
 
@@ -23,14 +22,14 @@ fn systemd_learns_that_it_is_ready_alive_reloads_and_stops() {
     let sites = Sites::new();
     let path = sites.net.folder.join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
-    manager.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
     let config = sites.configure("ga", "", "");
     let mut command = sites.net.command("ga", &["gateway", "run", "--config", &config]);
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000").stdout(Stdio::piped()).stderr(Stdio::piped());
     let gateway = sites.net.start_command(&mut command);
     let next = || {
         let mut message = [0; 500];
-        let length = manager.recv(&mut message).unwrap();
+        let length = uninterrupted(|| manager.recv(&mut message)).unwrap();
         String::from_utf8_lossy(&message[..length]).trim().to_string()
     };
     assert_eq!(next(), "READY=1");
@@ -38,11 +37,12 @@ fn systemd_learns_that_it_is_ready_alive_reloads_and_stops() {
         assert_eq!(next(), "WATCHDOG=1");
     }
     gateway.signal("HUP");
-    let reloading = std::iter::repeat_with(next).find(|message| !message.starts_with("WATCHDOG")).unwrap();
+    let other = || std::iter::repeat_with(next).find(|message| !message.starts_with("WATCHDOG")).unwrap();
+    let reloading = other();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    assert_eq!(next(), "READY=1");
+    assert_eq!(other(), "READY=1");
     gateway.signal("TERM");
-    assert_eq!(std::iter::repeat_with(next).find(|message| !message.starts_with("WATCHDOG")).unwrap(), "STOPPING=1");
+    assert_eq!(other(), "STOPPING=1");
 }
 
 /// Rate, networks and peers change while connections go on; a mistake changes nothing.
@@ -53,7 +53,25 @@ fn a_reload_keeps_connections_and_takes_the_new_rate_networks_and_peers() {
     let net = &sites.net;
     bridge(net);
     answer(net, SERVER);
-    let [_far, near] = sites.gateways("", "[wan]\nrate = \"8Mbit/s\"");
+    let tables = "[wan]\nrate = \"8Mbit/s\"";
+    let _far = sites.gateway("gb", &sites.configure("gb", "", tables));
+    // As systemd it hears when a reload is over.
+    let path = net.folder.join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let near = sites.configure("ga", "", tables);
+    assert!(net.program("ga", &["gateway", "up", "--config", &near]).status.success());
+    let mut command = net.command("ga", &["gateway", "run", "--config", &near]);
+    command.env("NOTIFY_SOCKET", &path).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let near = net.start_command(&mut command);
+    let ready = || {
+        let mut message = [0; 500];
+        while &message[..7] != b"READY=1" {
+            uninterrupted(|| manager.recv(&mut message)).unwrap();
+        }
+    };
+    ready();
+    sites.connected();
     let server = serve(net, "10.2.0.2:7002", |mut stream, _| {
         stream.write_all(b"before").unwrap();
         stream.read_exact(&mut [0; 3]).unwrap();
@@ -66,10 +84,11 @@ fn a_reload_keeps_connections_and_takes_the_new_rate_networks_and_peers() {
     let file = sites.configure("ga", "", "[wan]\nrate = \"5Mbit/s\"");
     let good = fs::read_to_string(&file).unwrap();
     near.signal("HUP");
+    ready();
     eventually("the new rate is in force", || rate() == 5e6);
     fs::write(&file, good.replace("5Mbit/s", "nonsense")).unwrap();
     near.signal("HUP");
-    std::thread::sleep(Duration::from_millis(300));
+    ready();
     fs::write(&file, &good).unwrap();
     assert_eq!(rate(), 5e6, "a mistake changes nothing");
 
@@ -163,7 +182,7 @@ fn a_service_that_has_ended_fails_open_or_closed_as_configured() {
     net.exec("ga", "ip route add 10.2.0.0/16 via 192.0.2.2");
     net.exec("gb", "ip route add 10.1.0.0/16 via 192.0.2.1");
     let connects = || {
-        let connecting = || TcpStream::connect_timeout(&SERVER.parse().unwrap(), Duration::from_secs(2)).is_ok();
+        let connecting = || TcpStream::connect_timeout(&SERVER.parse().unwrap(), PATIENCE).is_ok();
         net.inside("c", connecting).join().unwrap()
     };
     for (when_down, open) in [("direct", true), ("reset", false)] {

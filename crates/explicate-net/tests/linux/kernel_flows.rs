@@ -9,7 +9,7 @@ use crate::common::{PROGRAM, last_json, number};
 
 const NETWORK: &str = r#"
 name = "sized"
-duration = "6s"
+duration = "15s"
 warmup = "0s"
 [topology]
 pairs = 4
@@ -19,7 +19,7 @@ bottleneck = { rate = "50Mbit/s", delay = "4ms" }
 every = "500ms"
 of = ["cwnd", "rtt", "goodput"]
 "#;
-const SECONDS: f64 = 6.0;
+const SECONDS: f64 = 15.0;
 
 /// A group of flows: its name, their number, their size in bytes and their start.
 type Group = (&'static str, usize, u64, &'static str);

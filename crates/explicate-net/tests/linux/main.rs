@@ -3,6 +3,8 @@
 
 mod common;
 mod dissector;
+#[path = "../figures/mod.rs"]
+mod figures;
 mod files;
 mod gateway;
 mod gateway_destinations;
@@ -15,6 +17,9 @@ mod hostile;
 mod kernel_flows;
 mod lab;
 mod mtu;
+#[path = "../patience/mod.rs"]
+#[allow(dead_code, reason = "each program of tests uses a part of it")]
+mod patience;
 mod programs;
 mod quic;
 mod root;

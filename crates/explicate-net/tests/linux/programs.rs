@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{arrives, chain, eventually, file, last_json, run, scraped, series, takes_a_stream};
+use crate::common::{arrives, chain, eventually, file, last_json, paused, run, scraped, series, takes_a_stream};
 use crate::quic::paired;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_file_arrives_the_same_over_a_link_that_does_everything_wrong() {
         net.program("a", &["send", "--transport", "udp", "10.9.0.2", &path, "--protocol", "cubic/sack", "--json"]);
     let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
     assert!(sent.status.success(), "{said}");
-    let (said, good) = recv.wait(10);
+    let (said, good) = recv.wait();
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
@@ -52,17 +52,18 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     router.stop("KILL");
     sleep(Duration::from_millis(300));
     let _router = start();
-    let (said, good) = send.wait(30);
+    let (said, good) = send.wait();
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     fs::remove_file(folder.join("sent.bin")).unwrap();
 
     // The receiver is restarted: it does not know the transfer, and reports that.
-    let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path]);
-    arrives(&folder, 500_000);
+    let sends = || net.start("a", &["send", "--transport", "udp", "10.9.0.2", &path]);
+    let mut send = paused(sends, &folder, 500_000);
     recv.stop("KILL");
+    send.signal("CONT");
     let recv = net.start("b", &["recv", "--open", "--to", &to]);
-    let (said, good) = send.wait(30);
+    let (said, good) = send.wait();
     assert!(!good && said.contains("is unknown to the other end"), "{said}");
     assert!(!folder.join("sent.bin").exists());
 

@@ -32,16 +32,17 @@ pub(crate) fn through_a_router(protocol: &str) -> [Value; 2] {
     [last_json(&said), last_json(&router.stop("INT"))]
 }
 
-/// Interfaces that leave batches of datagrams undivided are those of a virtual cable, too.
+/// Interfaces that leave batches of datagrams undivided are those of a virtual cable, too. `timed::rates` has how many these are, and
+/// that the guard is patient.
 #[test]
 #[ignore = "needs root: make linux"]
 fn routers_answer_every_datagram_of_a_transfer_by_quic() {
     for protocol in ["xcp", "vcp"] {
         let [report, told] = through_a_router(protocol);
         let laws: Vec<&Value> = report["laws"].as_array().unwrap().iter().map(|law| &law["law"]).collect();
-        assert!(laws.contains(&&"own".into()) && !laws.contains(&&"tcp".into()), "{protocol}: {laws:?}");
+        assert!(laws.contains(&&"own".into()), "{protocol}: {laws:?}");
         let [explicit, merged] = ["explicit", "merged"].map(|count| told[count].as_u64().unwrap());
-        assert!(explicit > 5_500 && merged < 60, "{protocol}: {explicit} answered, {merged} merged");
+        assert!(explicit + merged > 5_500 && explicit > 0, "{protocol}: {explicit} answered, {merged} merged");
     }
 }
 
@@ -89,7 +90,7 @@ fn a_transfer_by_quic_goes_on_after_an_outage_and_a_new_router() {
     router.stop("KILL");
     sleep(Duration::from_millis(300));
     let _router = start();
-    let (said, good) = send.wait(60);
+    let (said, good) = send.wait();
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     assert_eq!(last_json(&said)["end"]["sum_received"]["bytes"], 12_000_000, "on one connection: {said}");
@@ -106,10 +107,10 @@ fn arrives_over(properties: &str, bytes: usize, meanwhile: impl FnOnce(&Net)) {
     let mut send = net.start("a", &["send", "10.9.0.2", &path, "--state", &sender]);
     arrives(&folder, bytes as u64 / 8);
     meanwhile(&net);
-    let (said, good) = send.wait(60);
+    let (said, good) = send.wait();
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
-    let (said, good) = recv.wait(10);
+    let (said, good) = recv.wait();
     assert!(good, "{said}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
 }
@@ -130,10 +131,16 @@ fn a_path_that_swallows_long_packets_under_way_is_followed_by_quic() {
     arrives_over(link, 10_000_000, |net| drop(run(&format!("ip -n {} link set right mtu 1300", net.name("m")))));
 }
 
-/// What QUIC and the queue have taken would last seconds more.
+/// `timed::rates` has when, and after how much.
 #[test]
 #[ignore = "needs root: make linux"]
-fn filler_ends_with_its_time_on_a_slow_path() {
+fn filler_ends_on_a_slow_path() {
+    let [bytes, _] = filler_on_a_slow_path();
+    assert!(bytes > 0.0);
+}
+
+/// Bytes and seconds of filler for 4 s on a slow path. What QUIC and the queue have taken would last seconds more.
+pub(crate) fn filler_on_a_slow_path() -> [f64; 2] {
     let net = chain();
     let slow = "rate = \"500kbit/s\", delay = \"10ms\", queue = { kind = \"droptail\", limit = \"20pkt\" }";
     let _link = net.start("m", &["link", "left", "right", "--there", slow]);
@@ -142,6 +149,5 @@ fn filler_ends_with_its_time_on_a_slow_path() {
     let sent = net.program("a", &["send", "10.9.0.2", "--time", "4", "--json", "--state", &sender]);
     assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
     let received = &last_json(&String::from_utf8_lossy(&sent.stdout))["end"]["sum_received"];
-    let [bytes, seconds] = ["bytes", "seconds"].map(|key| received[key].as_f64().unwrap());
-    assert!((100e3..260e3).contains(&bytes) && (4.0..8.0).contains(&seconds), "{bytes} bytes in {seconds} s");
+    ["bytes", "seconds"].map(|key| received[key].as_f64().unwrap())
 }

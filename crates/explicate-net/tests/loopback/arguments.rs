@@ -1,7 +1,10 @@
 //! Errors for arguments that make no sense, and for outputs that are closed. Needs no root.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
+
+use crate::patience::ended;
 
 fn program(arguments: &[&str], out: Stdio) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_explicated"));
@@ -70,19 +73,25 @@ fn numbers_without_a_meaning_are_refused() {
 #[test]
 fn what_ignores_the_hangup_goes_on() {
     use std::os::unix::process::ExitStatusExt;
-    let ends_by = |prefix: &str| {
-        let script = format!(
-            "XDG_CONFIG_HOME={} {prefix} {} recv --bind 127.0.0.1:0 & sleep 0.5; kill -HUP $!; sleep 0.5; kill -KILL $!; wait $!",
-            env!("CARGO_TARGET_TMPDIR"),
-            env!("CARGO_BIN_EXE_explicated")
-        );
-        let status =
-            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        status.code().or(status.signal().map(|s| 128 + s))
-    };
     // The tests themselves may have been started by nohup.
-    assert_eq!(ends_by("env --default-signal=HUP"), Some(0), "the hangup ended it");
-    assert_eq!(ends_by("nohup"), Some(128 + 9), "it had to be killed");
+    let started = |prefix: &[&str]| {
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]).args([env!("CARGO_BIN_EXE_explicated"), "recv", "--bind", "127.0.0.1:0", "--json"]);
+        command.env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (mut lines, mut line) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+        lines.read_line(&mut line).unwrap();
+        let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
+        (child, listening["address"].as_str().unwrap().to_string(), lines)
+    };
+    let (mut ends, ..) = started(&["env", "--default-signal=HUP"]);
+    assert_eq!(ended(&mut ends).code(), Some(0), "the hangup ends it");
+    let (mut goes_on, address, _lines) = started(&["nohup"]);
+    let probed = program(&["probe", &address, "--time", "0.5"], Stdio::piped());
+    assert!(probed.status.success(), "it answers after the hangup: {}", String::from_utf8_lossy(&probed.stderr));
+    goes_on.kill().unwrap();
+    assert_eq!(goes_on.wait().unwrap().signal(), Some(9), "it had to be killed");
 }
 
 #[test]

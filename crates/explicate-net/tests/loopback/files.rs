@@ -6,13 +6,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
 use std::time::Duration;
 
 use explicate_core::rng::Rng;
 use explicate_net::files::pairing::State;
-use explicate_net::sys::monotonic;
 use serde_json::Value;
+
+use crate::patience::{ended, eventually};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
@@ -73,7 +73,7 @@ impl Place {
     }
     /// Waits until the folder has these and nothing else.
     fn comes_to_have(&self, names: &[&str]) {
-        until(&format!("{names:?}"), || self.listing() == names);
+        eventually(&format!("{names:?}"), || self.listing() == names);
     }
     /// The parts that are held, and their lengths.
     fn parts(&self) -> Vec<(PathBuf, u64)> {
@@ -133,15 +133,6 @@ impl Drop for Recv {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Waits until it is so, twenty seconds at most.
-fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let begun = monotonic();
-    while !so() {
-        assert!(monotonic() - begun < 20_000_000_000, "{what} does not come");
-        sleep(Duration::from_millis(1));
     }
 }
 
@@ -211,12 +202,53 @@ fn mask() -> u32 {
     u32::from_str_radix(word.trim(), 8).unwrap()
 }
 
-/// Sends `path` until a quarter of it has arrived, and leaves sender and receiver as they are then.
-fn half_way(place: &Place, recv: &Recv, path: &Path) -> Child {
-    let size = fs::metadata(path).unwrap().len();
-    let sending = place.sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("a quarter", || place.parts().iter().any(|(_, held)| *held > size / 4));
-    sending
+/// A sender that is paused. It goes on by a signal, or is killed on drop.
+struct Paused(Option<Child>);
+
+impl Paused {
+    fn goes_on(mut self) -> Child {
+        let child = self.0.take().unwrap();
+        signal("CONT", &child);
+        child
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+fn signal(name: &str, child: &Child) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Sends `path` until a quarter of it has arrived, and pauses the sender then. A transfer that was over before is made anew.
+fn half_way(place: &Place, recv: &Recv, path: &Path) -> Paused {
+    let (size, name) = (fs::metadata(path).unwrap().len(), path.file_name().unwrap());
+    let mut paused = None;
+    eventually("a part", || {
+        let child = place.sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let whole = || fs::exists(place.folder().join(name)).unwrap();
+        eventually("a quarter", || place.parts().iter().any(|(_, held)| *held > size / 4) || whole());
+        signal("STOP", &child);
+        let sender = Paused(Some(child));
+        // What is under way still arrives; it is less than the other half.
+        if place.parts().iter().any(|(_, held)| *held < size / 2) {
+            paused = Some(sender);
+            return true;
+        }
+        drop(sender);
+        eventually("the place is free", || {
+            let _ = fs::remove_file(place.folder().join(name));
+            place.parts().iter().all(|(part, _)| fs::remove_file(part).is_ok())
+        });
+        false
+    });
+    paused.unwrap()
 }
 /// Payload that a sender put on the wire, bytes.
 fn sent(said: &str) -> u64 {
@@ -233,12 +265,10 @@ const LONG: usize = 60_000_000;
 fn a_transfer_goes_on_where_a_killed_receiver_stopped(place: &Place) {
     let (path, content) = place.file("long", LONG, 3);
     let recv = Recv::start(place, &[]);
-    let mut sending = half_way(place, &recv, &path);
+    let sending = half_way(place, &recv, &path);
     let address = recv.kill();
-    sending.kill().unwrap();
-    sending.wait().unwrap();
+    drop(sending);
     let held = place.parts()[0].1;
-    assert!(held < LONG as u64, "too fast for this test");
     let recv = Recv::start_at(place, &address, &[]);
     let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
@@ -249,11 +279,8 @@ fn a_transfer_goes_on_where_a_killed_receiver_stopped(place: &Place) {
 fn a_transfer_goes_on_where_a_killed_sender_stopped(place: &Place) {
     let (path, content) = place.file("long", LONG, 4);
     let recv = Recv::start(place, &[]);
-    let mut sending = half_way(place, &recv, &path);
-    sending.kill().unwrap();
-    sending.wait().unwrap();
+    drop(half_way(place, &recv, &path));
     let held = place.parts()[0].1;
-    assert!(held < LONG as u64, "too fast for this test");
     let (good, said) = place.send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert!(total(&said, "sum_received") <= LONG as u64 - held, "{held} bytes were there: {said}");
@@ -263,10 +290,9 @@ fn a_transfer_goes_on_where_a_killed_sender_stopped(place: &Place) {
 fn a_part_that_was_damaged_meanwhile_is_removed_and_told(place: &Place) {
     let (path, content) = place.file("long", LONG, 5);
     let recv = Recv::start(place, &[]);
-    let mut sending = half_way(place, &recv, &path);
+    let sending = half_way(place, &recv, &path);
     let address = recv.kill();
-    sending.kill().unwrap();
-    sending.wait().unwrap();
+    drop(sending);
     let (part, held) = place.parts().remove(0);
     let mut bytes = fs::read(&part).unwrap();
     bytes[held as usize / 2] ^= 1;
@@ -283,10 +309,9 @@ fn a_part_that_was_damaged_meanwhile_is_removed_and_told(place: &Place) {
 fn parts_that_nobody_comes_for_are_removed(place: &Place) {
     let (path, _) = place.file("long", LONG, 6);
     let recv = Recv::start(place, &[]);
-    let mut sending = half_way(place, &recv, &path);
+    let sending = half_way(place, &recv, &path);
     let address = recv.kill();
-    sending.kill().unwrap();
-    sending.wait().unwrap();
+    drop(sending);
     let part = place.parts().remove(0).0;
     let recv = Recv::start_at(place, &address, &[]);
     assert!(part.exists(), "not yet");
@@ -302,7 +327,7 @@ fn a_file_that_comes_meanwhile_stays_as_it_is(place: &Place) {
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
     fs::write(place.folder().join("long"), b"mine").unwrap();
-    assert!(!sending.wait_with_output().unwrap().status.success());
+    assert!(!sending.goes_on().wait_with_output().unwrap().status.success());
     assert_eq!(place.arrived("long").unwrap(), b"mine");
     // What arrived is kept for another try.
     fs::remove_file(place.folder().join("long")).unwrap();
@@ -319,7 +344,7 @@ fn of_two_senders_of_one_name_the_second_is_told_at_once(place: &Place) {
     fs::write(other.join("long"), b"short").unwrap();
     let (good, said) = place.send(&recv, &other.join("long"));
     assert!(!good && said.contains("name") && sent(&said) == 0, "{said}");
-    assert!(sending.wait_with_output().unwrap().status.success());
+    assert!(sending.goes_on().wait_with_output().unwrap().status.success());
     assert!(place.arrived("long").unwrap() == content);
 }
 
@@ -352,7 +377,7 @@ fn a_part_that_is_changed_while_it_is_written_gets_no_name(place: &Place) {
     let sending = half_way(place, &recv, &path);
     let part = fs::File::options().write(true).open(&place.parts()[0].0).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&part, b"another", 1000).unwrap();
-    assert!(!sending.wait_with_output().unwrap().status.success());
+    assert!(!sending.goes_on().wait_with_output().unwrap().status.success());
     place.comes_to_have(&[]);
 }
 
@@ -374,7 +399,7 @@ fn a_folder_that_cannot_be_written_is_said_at_the_start(place: &Place) {
     let mut command = place.command("recv", "receiver");
     command.args(["--bind", "127.0.0.1:0", "--to"]).arg(&folder);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    until("its end", || child.try_wait().unwrap().is_some());
+    ended(&mut child);
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&stderr);
     assert!(status.code() == Some(1) && said.contains("cannot write into"), "{status}: {said}");
@@ -393,7 +418,7 @@ fn a_pipe_is_refused_and_does_not_block(place: &Place) {
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let recv = Recv::start(place, &[]);
     let child = place.sender(&recv.address, &path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let (status, said) = ended(child);
+    let (status, said) = ends(child);
     assert!(status != Some(0) && said.contains("a regular file"), "{said}");
 }
 
@@ -411,25 +436,19 @@ fn a_signal_ends_the_first_reading_of_a_long_file(place: &Place) {
     let recv = Recv::start(place, &[]);
     let child = place.sender(&recv.address, &path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let reads = format!("/proc/{}/io", child.id());
-    until("the reading", || {
+    eventually("the reading", || {
         let counts = fs::read_to_string(&reads).unwrap();
         let read = counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
         read.parse::<u64>().unwrap() > 1 << 24
     });
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-    let (status, said) = ended(child);
+    let (status, said) = ends(child);
     assert!(status == Some(1) && said.contains("interrupted"), "{status:?}: {said}");
 }
 
-/// The status of a program that has to end soon, and what it wrote to standard error.
-fn ended(mut child: Child) -> (Option<i32>, String) {
-    let begun = monotonic();
-    while child.try_wait().unwrap().is_none() {
-        if monotonic() - begun > 20_000_000_000 {
-            child.kill().unwrap();
-        }
-        sleep(Duration::from_millis(1));
-    }
+/// The status of a program that has to end, and what it wrote to standard error.
+fn ends(mut child: Child) -> (Option<i32>, String) {
+    ended(&mut child);
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     (status.code(), String::from_utf8_lossy(&stderr).to_string())
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use crate::datagrams::programs::{Done, Folder, Recv, answer_or_other, send};
+use crate::datagrams::programs::{Done, Folder, Recv, cookie, send};
 use crate::datagrams::{HIGH, PLAIN, bytes, data, file, numbered, socket_table, transfer, waiting};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
@@ -73,7 +73,7 @@ fn send_all(from: &UdpSocket, batch: &[(Vec<u8>, SocketAddrV4)]) -> u64 {
 fn survives(count: u64) {
     let folder = Folder::new();
     let into = folder.path("in");
-    let recv = Recv::start(&["--to", &into, "--memory", "8", "--idle", "5"]);
+    let recv = Recv::start(&["--to", &into, "--memory", "8", "--idle", "20"]);
     let mut end = Endpoint::open("127.0.0.1:0".parse().unwrap(), None, Clock::start()).unwrap();
     let SocketAddr::V4(sender) = end.address().unwrap() else { panic!("IPv4") };
     end.sending.insert(1, endless(recv.address));
@@ -86,19 +86,12 @@ fn survives(count: u64) {
         });
         let end_of_work = Done(&done);
         let attacker = UdpSocket::bind("127.0.0.2:0").unwrap();
-        attacker.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let mut rng = Rng::stream(count, "sockets");
         let (mut all, mut batch, mut sent) = (Vec::new(), Vec::with_capacity(BATCH), 0u64);
         for i in 0..count {
             if i % 50_000 == 0 {
                 // Cookies grow old.
-                let knock = bytes(&Message::knock(number(HIGH, 1)).to_packet(), &[]);
-                attacker.send_to(&knock, recv.address).unwrap();
-                let cookie = (0..200).find_map(|_| match answer_or_other(&attacker)? {
-                    Some(Message::Cookie(_, cookie)) => Some(cookie),
-                    _ => None,
-                });
-                all = seeds(&cookie.unwrap_or_default());
+                all = seeds(&cookie(&attacker, recv.address, number(HIGH, 1)));
             }
             let mut bytes = all[rng.next_u64() as usize % all.len()].clone();
             for _ in 0..rng.next_u64() % 4 {

@@ -1,17 +1,15 @@
 //! What one source, and all of them, may take of a receiver, over the loopback interface. No root needed.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::thread::sleep;
-use std::time::Duration;
 
-use crate::datagrams::programs::{Folder, Recv, answer_or_other, fails, flows, socket};
-use crate::datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, numbered, open, pair, turn};
+use crate::datagrams::programs::{Folder, Recv, cookie, fails, flows, socket};
+use crate::datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, numbered, open, pair, turn, waiting};
+use crate::patience::{PATIENCE, eventually};
 use explicate_core::units::Time;
 use explicate_core::wire::flag;
 use explicate_net::endpoint::hello::with_cookie;
 use explicate_net::endpoint::message::{Message, Refusal, number};
 use explicate_net::endpoint::receiving::Limits;
-use explicate_net::sys::monotonic;
 
 #[test]
 fn each_address_has_its_share() {
@@ -44,7 +42,7 @@ fn each_address_has_its_share() {
         first.send(&knock).unwrap();
     }
     turn(&mut end);
-    let told = answers(&first).len();
+    let told = answers(&first, 100).len();
     assert!((100..400).contains(&told), "{told} answers");
     let other = socket("127.0.0.9", address);
     other.send(&knock).unwrap();
@@ -57,24 +55,21 @@ fn a_full_receiver_says_so_at_once() {
     let recv = Recv::start(&["--flows", "1"]);
     let socket = socket("127.0.0.1", recv.address);
     socket.send(&greeted(&socket, 1, PLAIN)).unwrap();
-    let begun = monotonic();
     let told = fails(recv.address, &["--time", "5"]);
     assert!(told.contains("its maximum number of flows"), "{told}");
-    let took = monotonic() - begun;
-    assert!(took < 5_000_000_000, "{took} ns: sooner than a transfer would end");
     let recv = Recv::start(&["--flows-per-source", "2"]);
     assert!(fails(recv.address, &["--time", "1", "-P", "3"]).contains("from this address"));
 }
 
 #[test]
 fn flows_that_never_send_are_forgotten_sooner() {
-    let (mut end, socket) = pair(Limits { idle: Time::secs(60), ..Limits::default() });
+    let (mut end, socket) = pair(Limits { idle: Time::secs(600), ..Limits::default() });
     for flow in [1, 2] {
         open(&mut end, &socket, flow, PLAIN);
-        assert_eq!(answers(&socket).len(), 1);
+        assert_eq!(answers(&socket, 1).len(), 1);
     }
     socket.send(&data(2, 0, 900)).unwrap();
-    let until = end.now() + Time::millis(12_500);
+    let until = end.now() + Time::secs(PATIENCE.as_secs());
     end.run(until, &|e| flows(e) < 2).unwrap();
     let left: Vec<u64> = end.receivers.as_ref().unwrap().flows.keys().map(|key| key.1).collect();
     assert_eq!(left, [number(HIGH, 2)]);
@@ -82,15 +77,9 @@ fn flows_that_never_send_are_forgotten_sooner() {
 
 /// The greeting of a flow with the cookie that a program gives for it.
 fn greeted(socket: &UdpSocket, flow: u32, words: &str) -> Vec<u8> {
-    let knock = bytes(&Message::knock(number(HIGH, flow)).to_packet(), &[]);
-    let cookie = (0..200).find_map(|_| {
-        socket.send(&knock).unwrap();
-        std::iter::from_fn(|| answer_or_other(socket)).flatten().find_map(|told| match told {
-            Message::Cookie(of, cookie) if of == number(HIGH, flow) => Some(cookie),
-            _ => None,
-        })
-    });
-    numbered(flag::SYN, flow, 0, with_cookie(words, &cookie.expect("a cookie")).as_bytes())
+    let SocketAddr::V4(peer) = socket.peer_addr().unwrap() else { panic!("IPv4") };
+    let cookie = cookie(socket, peer, number(HIGH, flow));
+    numbered(flag::SYN, flow, 0, with_cookie(words, &cookie).as_bytes())
 }
 
 /// Finding 11: a segment of one byte costs some hundred.
@@ -107,12 +96,12 @@ fn segments_of_one_byte_stay_within_the_memory() {
         for i in 0..32_000 {
             socket.send(&data(flow, 2 * i + 1, 1)).unwrap();
             if i % 64 == 63 {
-                sleep(Duration::from_micros(500));
+                eventually("it is read", || waiting(recv.address.port()) < 50_000);
             }
         }
     }
-    sleep(Duration::from_millis(300));
+    eventually("all is read", || waiting(recv.address.port()) == 0);
+    eventually("it takes memory", || recv.facts().1 > before + 2048);
     let after = recv.facts().1;
-    assert!(after > before + 2048, "{before} kB, then {after}: did anything arrive?");
     assert!(after < before + 10 * 1024, "{before} kB, then {after}, and 8 MB are allowed");
 }

@@ -9,6 +9,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::gateway::identity::keygen;
 use crate::gateway::socket::Tunnels;
+use crate::patience::PATIENCE;
 
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -68,7 +69,7 @@ fn a_call_without_an_answer_ends_in_time_for_the_next_one() {
         let (gateway, tunnels) = gateway(address);
         let peer = gateway.table().peers[0].clone();
         let call = gateway.call(&peer, Duration::from_millis(300));
-        let ended = tokio::time::timeout(Duration::from_secs(5), call).await.expect("it ends");
+        let ended = tokio::time::timeout(PATIENCE, call).await.expect("it ends");
         assert_eq!(ended.err().as_deref(), Some("no answer for 0.3 s"));
         assert!(tunnels.get(address).is_none(), "nothing is left of it");
     });
@@ -99,7 +100,7 @@ fn first_datagrams_from_false_addresses_are_answered_by_a_retry_and_kept_nowhere
             let host = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
             host.send_to(&datagram, to).await.unwrap();
             let mut answer = [0; 2000];
-            let received = tokio::time::timeout(Duration::from_secs(5), host.recv(&mut answer)).await;
+            let received = tokio::time::timeout(PATIENCE, host.recv(&mut answer)).await;
             let length = received.expect("an answer").unwrap();
             // The long header of a Retry (RFC 9000 section 17.2.5).
             assert_eq!(answer[0] & 0xf0, 0xf0, "its first byte, of {length}");
@@ -119,7 +120,7 @@ fn preface(client: &str, destination: &str) -> Preface {
 async fn ends(connection: &Connection, preface: Preface) -> quinn::ReadError {
     let (mut send, mut receive) = connection.open_bi().await.unwrap();
     send.write_all(&preface.to_bytes()).await.unwrap();
-    let read = tokio::time::timeout(Duration::from_secs(5), receive.read_to_end(10)).await.expect("an end");
+    let read = tokio::time::timeout(PATIENCE, receive.read_to_end(10)).await.expect("an end");
     match read {
         Err(quinn::ReadToEndError::Read(error)) => error,
         other => panic!("{other:?}"),
@@ -218,14 +219,18 @@ fn a_peer_tells_addresses_of_its_own_and_few() {
         };
         tell(&["10.1.0.1", "10.2.0.1", "10.3.0.1", "192.0.2.1", "127.0.0.1", "fd00:1::1", "fd00:2::1"]).await;
         let heard = || peer.told().iter().map(IpAddr::to_string).collect::<Vec<_>>();
-        while heard().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let comes = async |is_so: &dyn Fn(usize) -> bool| {
+            let heard = async {
+                while !is_so(heard().len()) {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, heard).await.expect("it is heard");
+        };
+        comes(&|count| count > 0).await;
         assert_eq!(heard(), ["10.1.0.1", "fd00:1::1"]);
         tell(&["10.1.0.7"; 5000]).await;
-        while heard().len() == 2 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        comes(&|count| count != 2).await;
         assert_eq!(heard(), ["10.1.0.7"; told::MOST]);
     });
 }
@@ -240,7 +245,7 @@ fn a_peer_that_calls_anew_ends_its_earlier_connection() {
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = gateway.endpoint.local_addr().unwrap();
         let after = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(5), before.closed()).await.expect("it ends");
+        let ended = tokio::time::timeout(PATIENCE, before.closed()).await.expect("it ends");
         assert!(ended.to_string().contains("the peer has called anew"), "{ended}");
         assert!(stream.read(&mut [0]).await.is_err());
         assert!(after.close_reason().is_none());

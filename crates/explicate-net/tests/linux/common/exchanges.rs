@@ -3,15 +3,11 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::Net;
 use super::gateways::content;
-
-/// How long an end waits for the other one.
-const TIMEOUT: Duration = Duration::from_secs(90);
+use super::{Net, PATIENCE};
 
 /// How a connection ended, at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +56,7 @@ impl Exchange {
         Ok(Exchange { seed: word(0), there: word(1) as usize, back: word(2) as usize })
     }
     fn answer(mut stream: TcpStream) {
-        let _ = stream.set_read_timeout(Some(TIMEOUT));
+        let _ = stream.set_read_timeout(Some(PATIENCE));
         let Ok(exchange) = Exchange::read(&mut stream) else { return };
         if checked(&stream, &content(exchange.there, exchange.seed)) == End::Whole {
             let _ = stream.write_all(&content(exchange.back, exchange.seed + 1));
@@ -68,9 +64,9 @@ impl Exchange {
     }
     /// Connects from this namespace, sends, closes its half, and reads the answer.
     pub(crate) fn run(&self, server: SocketAddr) -> io::Result<End> {
-        let mut stream = TcpStream::connect_timeout(&server, Duration::from_secs(10))?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
+        let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         stream.write_all(&self.head())?;
         stream.write_all(&content(self.there, self.seed))?;
         stream.shutdown(Shutdown::Write)?;

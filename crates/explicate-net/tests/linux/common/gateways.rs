@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_linger;
 use serde_json::Value;
 
-use super::{Net, Running, eventually, last_json, run};
+use super::{Net, PATIENCE, Running, eventually, last_json, run};
 
 /// The sites.
 pub(crate) struct Sites {
@@ -152,7 +152,7 @@ pub(crate) fn serve<T: Send + 'static>(
 /// Connects from `c`.
 pub(crate) fn connect(net: &Net, address: &'static str) -> TcpStream {
     let stream = net.inside("c", move || TcpStream::connect(address).unwrap()).join().unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 

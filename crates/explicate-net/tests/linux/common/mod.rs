@@ -8,16 +8,16 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
+use std::thread::JoinHandle;
 
 use explicate_core::rng::Rng;
-use explicate_net::awake::Awake;
-use explicate_net::sys::{enter_namespace, monotonic, offloads_off};
+use explicate_net::sys::{enter_namespace, offloads_off};
 use serde_json::Value;
 
 /// The program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
+
+pub(crate) use crate::patience::{PATIENCE, ended, eventually, uninterrupted};
 
 pub(crate) mod exchanges;
 pub(crate) mod gateways;
@@ -126,15 +126,6 @@ impl Net {
     }
 }
 
-/// Waits until something is so, for up to 30 s.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = monotonic();
-    while !is_so() {
-        assert!(monotonic() - began < 30_000_000_000, "in vain: {what}");
-        sleep(Duration::from_millis(2));
-    }
-}
-
 impl Drop for Net {
     fn drop(&mut self) {
         for name in &self.names {
@@ -169,19 +160,11 @@ impl Running {
     /// Ends it by a signal, and returns its output.
     pub(crate) fn stop(mut self, signal: &str) -> String {
         self.signal(signal);
-        self.wait(10).0
+        self.wait().0
     }
     /// Waits for its end; returns its output and whether it succeeded.
-    pub(crate) fn wait(&mut self, seconds: u64) -> (String, bool) {
-        let mut waited = 0;
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(waited < 50 * seconds, "the program does not end");
-            waited += 1;
-            sleep(Duration::from_millis(20));
-        };
+    pub(crate) fn wait(&mut self) -> (String, bool) {
+        let status = ended(&mut self.child);
         let mut text = String::new();
         let _ = self.child.stdout.take().unwrap().read_to_string(&mut text);
         let _ = self.child.stderr.take().unwrap().read_to_string(&mut text);
@@ -202,9 +185,30 @@ pub(crate) fn unfinished(folder: &Path) -> Option<u64> {
     entries.filter_map(|entry| entry.unwrap().metadata().ok()).map(|meta| meta.len()).reduce(|a, b| a + b)
 }
 
-/// Waits until at least so many bytes of a file have arrived in a folder.
+/// Waits until at least so many bytes of a file have arrived in a folder, or the whole file has.
 pub(crate) fn arrives(folder: &Path, bytes: u64) {
-    eventually("the file arrives", || unfinished(folder).is_some_and(|held| held >= bytes));
+    let whole = || fs::exists(folder.join("sent.bin")).unwrap();
+    eventually("the file arrives", || unfinished(folder).is_some_and(|held| held >= bytes) || whole());
+}
+
+/// Starts a sender and pauses it when at least so many bytes of its file have arrived in a folder. A transfer that was over before
+/// is made anew.
+pub(crate) fn paused(start: impl Fn() -> Running, folder: &Path, bytes: u64) -> Running {
+    let mut caught = None;
+    eventually("a part", || {
+        let sender = start();
+        arrives(folder, bytes);
+        sender.signal("STOP");
+        // What is under way still arrives, but no more than the line takes.
+        if unfinished(folder).is_some_and(|held| held < 4 * bytes) {
+            caught = Some(sender);
+            return true;
+        }
+        drop(sender);
+        eventually("the transfer has ended", || fs::remove_file(folder.join("sent.bin")).is_ok());
+        false
+    });
+    caught.unwrap()
 }
 
 /// The last line of a text, which is JSON.
@@ -231,50 +235,6 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
     let text = String::from_utf8_lossy(&output.stdout).to_string() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     last_json(&text)
-}
-
-/// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, what
-/// is wrong spoils all. What spoilt one is printed. One of which the host of a virtual machine took much does not count, and
-/// the next waits until the host leaves it alone; six are all.
-pub(crate) fn measured(once: impl Fn()) {
-    let _awake = Awake::keep();
-    let mut counted = 0;
-    for _ in 0..6 {
-        let before = processors();
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&once)).is_ok() {
-            return;
-        }
-        counted += !taken_since(before) as u32;
-        if counted == 3 {
-            break;
-        }
-        let quiet = || {
-            let before = processors();
-            sleep(Duration::from_secs(1));
-            !taken_since(before)
-        };
-        let _ = (0..PATIENCE).any(|_| quiet());
-    }
-    panic!("no measurement held; {counted} of them count, the host took much of the machine from the others");
-}
-
-/// A load that disturbs a measurement, as a share of the time of all processors.
-const MUCH: f64 = 0.02;
-/// For so many seconds at most a measurement waits for a quiet one.
-const PATIENCE: u32 = 30;
-
-/// Whether the host took much since then.
-fn taken_since(before: (f64, f64)) -> bool {
-    let after = processors();
-    after.0 - before.0 > MUCH * (after.1 - before.1)
-}
-
-/// What the host of this virtual machine has given to others, and all that its processors had, in hundredths of a second.
-fn processors() -> (f64, f64) {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let words = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
-    let spent: Vec<f64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
-    (spent.get(7).copied().unwrap_or(0.0), spent.iter().sum())
 }
 
 /// Names of namespaces that begin so.

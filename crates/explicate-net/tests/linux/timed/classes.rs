@@ -1,8 +1,9 @@
-//! Explicit flows beside the kernel's TCP at a router, each with its part of the line. Needs root, so `make timed` runs it.
+//! Explicit flows beside the kernel's TCP at a router, each with its part of the line. Needs root, so `make measure` runs it.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use super::tcp::{at_once, cubic, deviation, mean};
 use crate::common::{Net, last_json};
+use crate::figures::{Better, figure};
 use explicate_net::awake::Awake;
 
 /// From when on flows are measured, and how long they run, s.
@@ -74,6 +75,8 @@ fn keeps(flows: usize) {
             deviation(own) / due,
             deviation(others) / due
         );
+        figure(&format!("classes: {protocol} beside {flows} of TCP, its part"), ours, "", Better::More);
+        figure(&format!("classes: {protocol} beside {flows} of TCP, TCP's part"), theirs, "", Better::More);
         if theirs <= 0.8 || ours <= 0.7 {
             poor.push(format!("{protocol} {ours:.2}, TCP {theirs:.2}"));
         }
@@ -82,13 +85,13 @@ fn keeps(flows: usize) {
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn an_explicit_flow_and_one_of_tcp_have_equal_parts() {
     keeps(1);
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn an_explicit_flow_and_nine_of_tcp_have_equal_parts() {
     keeps(9);
 }
@@ -98,7 +101,7 @@ fn an_explicit_flow_and_nine_of_tcp_have_equal_parts() {
 /// 0.24 with a fifth more buffer; 0.05 is what it says over 20 ms in place of 40. So five runs, never repeated, are held against 0.2
 /// with two standard errors of their mean: one test of 7000 fails for nothing, and of what is 0.25 in truth one of 100 passes.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn in_one_queue_tcp_pushes_xcp_aside() {
     const RUNS: usize = 5;
     let _awake = Awake::keep();
@@ -106,6 +109,7 @@ fn in_one_queue_tcp_pushes_xcp_aside() {
     let runs = at_once(vec![run; RUNS]);
     let ratios: Vec<f64> = runs.iter().map(|(own, others, _)| own / others).collect();
     println!("one queue: XCP has {ratios:.3?} of what TCP has");
+    figure("classes: XCP beside TCP in one queue", mean(&ratios), "", Better::More);
     assert!(mean(&ratios) < 0.2 + 2.0 * 0.024 / (RUNS as f64).sqrt(), "{ratios:.3?}");
     assert!(runs.iter().all(|(_, _, told)| told["ports"][1]["classes"].as_array().map(Vec::len) == Some(0)));
 }

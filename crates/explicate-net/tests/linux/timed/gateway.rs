@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
+use super::measured::measured;
 use crate::common::gateways::{Sites, bridge, connect, content, read_all, reset, serve, status};
-use crate::common::{eventually, last_json, measured, run};
+use crate::common::{eventually, last_json, run};
+use crate::figures::{Better, figure};
 use explicate_net::gateway::status::ask;
 use explicate_net::sys::monotonic;
 
@@ -27,7 +29,7 @@ fn fetch(sites: &Sites, address: &'static str, bytes: usize) -> f64 {
 
 /// ICMP and UDP leave by the gateway's port beside a transfer that fills it, and do not wait for it.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn other_packets_share_the_port() {
     measured(|| {
         let sites = Sites::new();
@@ -41,9 +43,11 @@ fn other_packets_share_the_port() {
         let ping6 = net.exec("c", "ping -6 -q -c 5 -i 0.1 fd00:2::2");
         let seconds = fetching.join().unwrap();
         let rate = 8.0 * 4e6 / seconds;
+        figure("gateway: a transfer beside pings, of 10 Mbit/s", rate / 1e6, "Mbit/s", Better::More);
         assert!((7.5e6..10e6).contains(&rate), "{rate} bit/s of 10 Mbit/s");
         assert!(ping.contains(" 0% packet loss") && ping6.contains(" 0% packet loss"), "{ping}{ping6}");
         let mean: f64 = ping.split('/').nth(4).unwrap().parse().unwrap();
+        figure("gateway: round trip beside a transfer", mean, "ms", Better::Less);
         assert!(mean < 20.0, "{ping}");
         for name in ["ga", "gb"] {
             let plain = &status(&sites, name)["port"]["plain"];
@@ -55,7 +59,7 @@ fn other_packets_share_the_port() {
 /// The first transfer over an idle tunnel starts at the line's rate, and losses of the air do not slow it down: 10 MiB take 5.4 s at
 /// best, and 2.5 times that with the kernel's BBR.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_long_path_with_losses_is_filled_at_once() {
     measured(|| {
         let sites = Sites::new();
@@ -70,6 +74,7 @@ fn a_long_path_with_losses_is_filled_at_once() {
         sleep(Duration::from_secs(2));
         let seconds = fetch(&sites, "10.2.0.2:7001", 10 << 20);
         let sent = &status(&sites, "gb")["peers"][0];
+        figure("gateway: 10 MiB over a long path with losses", seconds, "s", Better::Less);
         assert!(seconds < 6.5, "{seconds} s; {sent}");
         let peer = &status(&sites, "ga")["peers"][0];
         assert!(peer["repaired"].as_u64() > Some(20), "{peer}");
@@ -81,7 +86,7 @@ fn a_long_path_with_losses_is_filled_at_once() {
 /// An upload that its client resets: what arrives after that is what the line carries in a round trip and 0.2 s, at most, and both
 /// gateways have freed its place by then.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_reset_upload_stops_within_a_round_trip() {
     measured(|| {
         let sites = Sites::new();
@@ -114,7 +119,8 @@ fn a_reset_upload_stops_within_a_round_trip() {
         let seconds = (monotonic() - began) as f64 / 1e9;
         server.join().unwrap();
         let after = arrived.load(Ordering::Relaxed) - before;
-        println!("{after} bytes arrived after the reset, {seconds:.3} s until both places were free");
+        figure("gateway: bytes behind a reset", after as f64, "bytes", Better::Less);
+        figure("gateway: places free after a reset", seconds, "s", Better::Less);
         assert!(before > 1_000_000 && after < 240_000, "{before} bytes, and {after} after the reset");
         assert!(seconds < 0.4, "{seconds} s");
     });
@@ -123,7 +129,7 @@ fn a_reset_upload_stops_within_a_round_trip() {
 /// A narrower line behind the gateway's own, with `explicated router` before it: the router answers the datagrams, and its queue
 /// stays short.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_router_on_the_way_answers() {
     measured(|| {
         let sites = Sites::new();
@@ -132,6 +138,7 @@ fn a_router_on_the_way_answers() {
         let _gateways = sites.gateways("", "[wan]\nrate = \"20Mbit/s\"");
         let seconds = fetch(&sites, "10.2.0.2:7001", 6_000_000);
         let rate = 8.0 * 6e6 / seconds;
+        figure("gateway: behind a router, of 10 Mbit/s", rate / 1e6, "Mbit/s", Better::More);
         assert!((6e6..10e6).contains(&rate), "{rate} bit/s of 10 Mbit/s");
         let told = last_json(&router.stop("INT"));
         let (explicit, drops) = (told["explicit"].as_u64().unwrap(), told["ports"][0]["drops"].as_u64().unwrap());
@@ -142,7 +149,7 @@ fn a_router_on_the_way_answers() {
 /// Protocols without a congestion header: the own port's answers, by ECN field or flag, come back over a path of 40 ms, the line is
 /// filled, and the window stays near what it bears, 53 kB. `explicated router` answers such datagrams, too.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn two_bits_or_a_flag_fill_the_line() {
     let path = "rate = \"50Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"300kB\" }";
     for protocol in ["vcp", "xtcp"] {
@@ -152,6 +159,7 @@ fn two_bits_or_a_flag_fill_the_line() {
             let _link = sites.net.start("l", &["link", "left", "right", "--there", path, "--back", path]);
             let _gateways = sites.gateways("", &wan);
             let rate = 8.0 * 6e6 / fetch(&sites, "10.2.0.2:7001", 6_000_000);
+            figure(&format!("gateway: {protocol}, of 10 Mbit/s"), rate / 1e6, "Mbit/s", Better::More);
             let peer = &status(&sites, "gb")["peers"][0];
             assert!((7e6..10e6).contains(&rate), "{protocol}: {rate} bit/s of 10 Mbit/s; {peer}");
             assert!(peer["window_bytes"].as_f64() < Some(200e3), "{protocol}: {peer}");
@@ -183,7 +191,7 @@ const STEP: f64 = 2500.0;
 
 /// Without any other source the port finds the rate of the line, and follows it: 20 and 10 Mbit/s in turn, 20 ms of round trip.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_measured_rate_follows_the_line() {
     measured(|| {
         let sites = Sites::new();
@@ -219,6 +227,8 @@ fn a_measured_rate_follows_the_line() {
         let mut took = followed(&samples, rates);
         println!("followed within {took:.0?} ms; {:.0} % of the line used", 100.0 * used);
         took.sort_by(f64::total_cmp);
+        figure("gateway: measured rate follows the line, median", took[took.len() / 2], "ms", Better::Less);
+        figure("gateway: use of a line that changes", used, "", Better::More);
         // All but one of some seven, and the median well below.
         assert!(took.len() >= 4 && took[took.len() / 2] <= 80.0 && took[took.len() - 2] <= 100.0, "{took:.0?}");
         assert!(used > 0.8, "{used} of the line");
@@ -227,7 +237,7 @@ fn a_measured_rate_follows_the_line() {
 
 /// A path that is down for 20 s: the transfer continues at most some 3 s after the path is back, and completes.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_transfer_outlasts_an_outage() {
     let sites = std::sync::Arc::new(Sites::new());
     bridge(&sites.net);
@@ -239,13 +249,14 @@ fn a_transfer_outlasts_an_outage() {
     sleep(Duration::from_secs(20));
     sites.net.exec("l", "ip link set left up");
     let seconds = fetching.join().unwrap();
+    figure("gateway: 4 MB over an outage of 20 s", seconds, "s", Better::Less);
     assert!((21.0..28.0).contains(&seconds), "{seconds} s; 3.4 s without the outage");
     assert_eq!(status(&sites, "gb")["resets"], 0);
 }
 
 /// A machine is lost with its namespace, in silence: hosts of the other site are reset within the minute that the documentation says.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn the_loss_of_a_machine_is_noticed_after_a_minute() {
     let sites = Sites::new();
     bridge(&sites.net);
@@ -261,7 +272,7 @@ fn the_loss_of_a_machine_is_noticed_after_a_minute() {
     stream.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
     assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset));
     let seconds = (monotonic() - began) as f64 / 1e9;
-    println!("reset {seconds:.1} s after the loss");
+    figure("gateway: reset after the loss of a machine", seconds, "s", Better::Less);
     // A minute from the first datagram on that is not answered; an idle tunnel sends one every 5 s.
     assert!((59.0..67.0).contains(&seconds), "{seconds} s");
     assert_eq!(status(&sites, "ga")["connections"], 0);
@@ -270,11 +281,56 @@ fn the_loss_of_a_machine_is_noticed_after_a_minute() {
 
 /// Bytes that arrive at the sink while an echo is on its way are those of the line, 250 kB a second, not of the transfers' backlog.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_keystroke_does_not_wait_for_the_backlog_of_uploads() {
     measured(|| {
         let (meanwhile, why) = crate::gateway_ends::keys_beside_uploads();
+        figure("gateway: bytes before a keystroke came back", meanwhile as f64, "bytes", Better::Less);
         assert!(meanwhile < 500_000, "{meanwhile} bytes before a keystroke came back");
         assert!(why.contains("line: full") && !why.contains("window"), "no host is slow: {why}");
+    });
+}
+
+#[test]
+#[ignore = "needs root: make measure"]
+fn a_kill_of_the_far_gateway_is_noticed_within_seconds() {
+    measured(|| {
+        let took = crate::gateway_faults::far_gateway_killed();
+        let longest = took.iter().copied().fold(0.0, f64::max);
+        figure("gateway: reset after the return of a killed gateway", longest, "s", Better::Less);
+        assert!(longest < 8.0, "{took:.1?} s after its return");
+    });
+}
+
+#[test]
+#[ignore = "needs root: make measure"]
+fn feedback_comes_back_beside_a_replayed_first_flight() {
+    measured(|| {
+        let window = crate::gateway_faults::first_flight_replayed();
+        figure("gateway: window beside a replayed first flight", window / 1e3, "kB", Better::More);
+        assert!(window > 30_000.0, "{window} bytes");
+    });
+}
+
+/// A change of the file is in effect within 100 ms.
+#[test]
+#[ignore = "needs root: make measure"]
+fn a_rate_in_a_file_is_followed_at_once() {
+    measured(|| {
+        let sites = Sites::new();
+        bridge(&sites.net);
+        let file = sites.net.folder.join("rate");
+        std::fs::write(&file, "8Mbit/s").unwrap();
+        let source = format!("{{ file = \"{}\", floor = \"1Mbit/s\" }}", file.display());
+        let _gateways = sites.gateways("", &format!("[wan]\nrate = \"10Mbit/s\"\ncapacity = {source}"));
+        let socket = sites.net.folder.join("ga/run/gateway.sock");
+        let rate = || ask(&socket).unwrap()["port"]["rate_bps"].as_f64().unwrap();
+        eventually("the file is read", || rate() == 8e6);
+        std::fs::write(&file, "3Mbit/s").unwrap();
+        let began = monotonic();
+        eventually("the change is in force", || rate() == 3e6);
+        let took = (monotonic() - began) as f64 / 1e6;
+        figure("gateway: a rate in a file comes into force", took, "ms", Better::Less);
+        assert!(took < 100.0, "{took} ms");
     });
 }

@@ -1,5 +1,5 @@
 //! What the kernel's CUBIC keeps beside explicit flows that no router answers, or not where the path is congested. Needs root, so
-//! `make timed` runs it.
+//! `make measure` runs it.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use std::sync::Mutex;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::names::explicit;
 use super::tcp::{at_once, cubic, mean, since};
 use crate::common::{Net, Running, last_json};
+use crate::figures::{Better, figure};
 use crate::quic::paired;
 use explicate_core::registry::{controller, resolve};
 use explicate_core::rng::Rng;
@@ -127,7 +128,7 @@ fn beside(which: Middle, flows: usize, explicit: Option<Explicit>) -> (f64, Vec<
     }
     let got = mean(&others.join().unwrap());
     let laws = own.as_mut().map_or_else(Vec::new, |own| {
-        let (said, _) = own.wait(30);
+        let (said, _) = own.wait();
         let told = last_json(&said);
         let laws = told["laws"].as_array().unwrap_or_else(|| panic!("{said}"));
         laws.iter().map(|law| law["law"].as_str().unwrap().to_string()).collect()
@@ -177,6 +178,10 @@ fn keep_their_share(cases: &[Case]) {
         runs = more.collect();
     }
     judged.iter().for_each(|judged| println!("{:?} {:.2?} {:?}", judged.case, judged.shares, judged.accepted));
+    for Judged { case: (which, flows, (name, transport)), shares, .. } in &judged {
+        let case = format!("guard: {name} by {transport:?} beside {flows}, {which:?}, TCP's share");
+        figure(&case, mean(shares), "", Better::More);
+    }
     let poor: Vec<_> =
         judged.iter().filter(|judged| judged.accepted == Some(false)).map(|j| (j.case, &j.shares)).collect();
     assert!(poor.is_empty(), "{poor:.2?}");
@@ -263,7 +268,7 @@ fn the_rule_errs_as_rarely_as_it_says() {
 const SOME: [&str; 6] = ["xcp", "LR-LMXCP", "p_xcp", "xcp_window", "vcp-wlte", "LR-LMXTCP"];
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn no_router_answers() {
     let case = |name| (Middle::Plain, 1, (name, Transport::Udp));
     keep_their_share(&explicit().into_iter().map(case).collect::<Vec<_>>());
@@ -271,7 +276,7 @@ fn no_router_answers() {
 
 /// Nine flows beside one that no router answers; a router before the narrow link, also of tagged frames; a router that dies.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn routers_are_elsewhere_or_die() {
     let of = |which, flows, count: usize| SOME[..count].iter().map(move |&name| (which, flows, (name, Transport::Udp)));
     let cases = of(Middle::Plain, 9, 6).chain(of(Middle::Half, 1, 6)).chain(of(Middle::Tagged, 1, 2));
@@ -280,14 +285,14 @@ fn routers_are_elsewhere_or_die() {
 
 /// A plain link hardly narrower than the router before it, with a short buffer: losses that come with delay are the only sign.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_router_hardly_wider_before_a_short_buffer() {
     keep_their_share(&["xcp", "LR-XCP"].map(|name| (Middle::Hardly, 1, (name, Transport::Udp))));
 }
 
 /// The default transport, with its default protocol, those of each kind of router, and CUBIC as the kernel has it.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn by_quic() {
     let of = |which, flows| ["LR-LMXCP", "xcp", "vcp", "xtcp"].map(|name| (which, flows, (name, Transport::Quic)));
     let paths = [(Middle::Plain, 1), (Middle::Plain, 9), (Middle::Half, 1), (Middle::Dies, 1)];

@@ -1,10 +1,12 @@
-//! The laboratory, on this machine's kernel. Needs root, so `make timed` runs it.
+//! The laboratory, on this machine's kernel. Needs root, so `make measure` runs it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{PROGRAM, jain, lab, measured, number, numbers};
+use super::measured::measured;
+use crate::common::{PROGRAM, jain, lab, number, numbers};
+use crate::figures::{Better, figure};
 use crate::lab::DUMBBELL;
 use explicate_build::tables::Data;
 use explicate_scenario::model::Scenario;
@@ -14,28 +16,32 @@ use explicate_sim::simulation::{Options, run_once};
 const BDP_PACKETS: f64 = 50e6 / 8.0 * 0.04 / 1500.0;
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn two_xcp_flows_fill_the_link_and_leave_the_queue_empty() {
     measured(|| {
         let told = lab(DUMBBELL, &[]);
         let of_link = |column| number(&told, "links", "link", "r1->r2", column);
+        figure("lab: two XCP flows, use of the link", of_link("utilisation"), "", Better::More);
+        figure("lab: two XCP flows, queue, p95", of_link("queue_p95_packets"), "packets", Better::Less);
         assert!(of_link("utilisation") >= 0.95, "{}", of_link("utilisation"));
         assert!(of_link("queue_p95_packets") < 0.2 * BDP_PACKETS, "{}", of_link("queue_p95_packets"));
         assert_eq!(of_link("drops_total"), 0.0);
         let rates = numbers(&told, "flows", "goodput_bps");
+        figure("lab: two XCP flows, Jain's index", jain(&rates), "", Better::More);
         assert!(jain(&rates) >= 0.98, "{rates:?}");
         assert_eq!(numbers(&told, "flows", "retransmissions"), [0.0, 0.0]);
     });
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_loss_resilient_flow_holds_its_rate_on_a_link_that_loses() {
     measured(|| {
         for (loss, least) in [("1%", 0.9), ("5%", 0.8)] {
             let sets = [&format!("link.r1->r2.channel.0.rate={loss}"), "flows.f.protocol=LR-LMXCP"];
             let told = lab(DUMBBELL, &sets);
             let share = numbers(&told, "flows", "goodput_bps").iter().sum::<f64>() / 50e6;
+            figure(&format!("lab: LR-LMXCP with {loss} of losses, share"), share, "", Better::More);
             assert!(share >= least, "{loss}: {share}");
             let (lost, sent) =
                 (number(&told, "links", "link", "r1->r2", "drops_channel"), numbers(&told, "flows", "sent_packets"));
@@ -47,7 +53,7 @@ fn a_loss_resilient_flow_holds_its_rate_on_a_link_that_loses() {
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn other_signals_cross_the_same_router() {
     measured(|| {
         // VCP doubles its window in some twenty round trips of low load, and is there after 20 s, simulated and real.
@@ -55,6 +61,7 @@ fn other_signals_cross_the_same_router() {
             let span = [format!("warmup={warmup}s"), format!("duration={duration}s")];
             let told = lab(DUMBBELL, &[&format!("flows.f.protocol={protocol}"), &span[0], &span[1]]);
             let share = numbers(&told, "flows", "goodput_bps").iter().sum::<f64>() / 50e6;
+            figure(&format!("lab: {protocol}, share"), share, "", Better::More);
             assert!(share > 0.8, "{protocol}: {share}");
             // Less than end-to-end congestion control would lose on its own.
             let lost = number(&told, "links", "link", "r1->r2", "drops_overflow");
@@ -82,7 +89,7 @@ fn converged(samples: &[(f64, String, f64)]) -> f64 {
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_third_flow_converges_when_the_simulator_says() {
     let more = "[[flows]]\nname = \"third\"\nprotocol = \"xcp\"\npacket = \"1500B\"\nstart = \"6s\"\n";
     let text = format!("{DUMBBELL}{more}[sampling]\nevery = \"50ms\"\nof = [\"cwnd\"]\n");
@@ -111,12 +118,15 @@ fn a_third_flow_converges_when_the_simulator_says() {
         converged(&rows.map(|c| (c[1].parse().unwrap(), c[2].to_string(), c[4].parse().unwrap())).collect::<Vec<_>>())
     };
     let real = [real(), real()];
+    for seconds in real {
+        figure("lab: a third flow has its share", seconds, "s", Better::Less);
+    }
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(real.iter().any(|r| (r / simulated - 1.0).abs() <= 0.5), "{real:?} s, simulated {simulated} s");
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn sessions_begin_and_end_when_the_simulator_says() {
     let text = DUMBBELL
         .replace("protocol = \"xcp\"", "protocol = \"xcp\"\nsession = { duration = \"1s\", pause = \"300ms\" }");
@@ -132,6 +142,7 @@ fn sessions_begin_and_end_when_the_simulator_says() {
         let real = numbers(&told, "flows", "sessions");
         assert_eq!(real, begun.iter().map(|n| *n as f64).collect::<Vec<_>>());
         let (sum, real) = (rates.iter().sum::<f64>(), numbers(&told, "flows", "goodput_bps").iter().sum::<f64>());
+        figure("lab: sessions, error of the rate", (real / sum - 1.0).abs(), "", Better::Less);
         assert!((real / sum - 1.0).abs() < 0.15, "{real} for {sum}");
     });
 }

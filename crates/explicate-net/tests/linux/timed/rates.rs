@@ -1,10 +1,13 @@
-//! What routers and probes make of rates and losses, measured in real time. Needs root, so `make timed` runs it.
+//! What routers and probes make of rates and losses, measured in real time. Needs root, so `make measure` runs it.
 
-use crate::common::{Net, chain, file, last_json, measured};
-use crate::quic::{paired, through_a_router};
+use super::measured::measured;
+use crate::common::{Net, chain, file, last_json};
+use crate::figures::{Better, figure};
+use crate::quic::{filler_on_a_slow_path, paired, through_a_router};
+use crate::router::{behind_tags, ipv6_through_a_queue, rates_of_the_last_seconds};
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     let net = chain();
     let port = "right: rate = \"30Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"200pkt\" }";
@@ -16,6 +19,7 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     let sent = net.program("a", &["send", "--transport", "udp", "10.9.0.2", "--time", "5", "--json", "-P", "2"]);
     let told = last_json(&String::from_utf8_lossy(&sent.stdout));
     let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    figure("rates: XCP at a router, share of 30 Mbit/s", rate / 30e6, "", Better::More);
     assert!((0.85..1.0).contains(&(rate / 30e6)), "{rate}");
     assert_eq!(told["end"]["sum_sent"]["retransmits"], 0, "the router's feedback keeps its queue short");
     let told = last_json(&router.stop("INT"));
@@ -25,10 +29,25 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
 
 /// A window beyond what the router grants by QUIC would overflow its queue of 66 packets.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn by_quic_the_window_follows_the_router() {
     let [_, told] = through_a_router("xcp");
     assert_eq!(told["ports"][1]["drops"], 0, "{told}");
+}
+
+/// Nothing is merged that could be answered, and answers come before the guard takes the path for one without a router.
+#[test]
+#[ignore = "needs root: make measure"]
+fn routers_answer_by_quic_from_the_start() {
+    for protocol in ["xcp", "vcp"] {
+        measured(|| {
+            let [report, told] = through_a_router(protocol);
+            let merged = told["merged"].as_f64().unwrap();
+            figure(&format!("rates: datagrams of QUIC merged, {protocol}"), merged, "", Better::Less);
+            let laws = report["laws"].as_array().unwrap();
+            assert!(merged < 60.0 && laws.iter().all(|law| law["law"] != "tcp"), "{merged} merged, {laws:?}");
+        });
+    }
 }
 
 /// Rate at which 30 MB arrive by the default protocol over 20 Mbit/s one way, 2 the other, 600 ms and 1 % of losses each way, Mbit/s.
@@ -66,10 +85,14 @@ fn over_a_satellite(transport: &str) -> f64 {
 
 /// Version 0.1 had 13.2 to 13.5 Mbit/s; a packet of the handshake that is lost costs a second, 0.8 Mbit/s.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn the_default_protocol_fills_a_lossy_satellite_path_by_both_transports() {
     measured(|| {
-        let reached = ["quic", "udp"].map(over_a_satellite);
+        let reached = ["quic", "udp"].map(|transport| {
+            let rate = over_a_satellite(transport);
+            figure(&format!("rates: 30 MB over a lossy satellite path, {transport}"), rate, "Mbit/s", Better::More);
+            rate
+        });
         assert!(reached.iter().all(|rate| *rate > 12.4), "QUIC, UDP: {reached:?} Mbit/s");
     });
 }
@@ -128,7 +151,7 @@ fn through_the_cloud(protocol: &str, addresses: bool) -> (f64, f64) {
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
     measured(|| {
         let (seen, hidden) = std::thread::scope(|threads| {
@@ -137,6 +160,7 @@ fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
             (seen.join().unwrap(), hidden)
         });
         let (used, resent) = seen;
+        figure("rates: XCP-i through a cloud, share used", used, "", Better::More);
         assert!(used >= 0.8 && resent < 0.01, "{used} {resent}");
         let (used, resent) = hidden;
         assert!(used < 0.8 || resent > 0.05, "without, the cloud overflows: {used} {resent}");
@@ -144,7 +168,7 @@ fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
 }
 
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_probe_finds_what_a_path_has() {
     measured(|| {
         let net = chain();
@@ -155,6 +179,8 @@ fn a_probe_finds_what_a_path_has() {
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         let told = last_json(&String::from_utf8_lossy(&said.stdout));
         let of = |key: &str| told[key].as_f64().unwrap() / 20e6;
+        let error = (of("capacity_bps") - 1.0).abs();
+        figure("rates: error of a probe's capacity", error, "", Better::Less);
         assert!((0.85..1.15).contains(&of("capacity_bps")), "{told}");
         assert!(told["probes_answered"].as_u64() <= told["probes_sent"].as_u64(), "{told}");
         assert!((0.7..1.2).contains(&of("available_bps")), "{told}");
@@ -166,7 +192,7 @@ fn a_probe_finds_what_a_path_has() {
 
 /// 30 ms and 2 % each way, 10 Mbit/s: the measurement's result, and the advice with routers and without.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn a_path_is_looked_at_and_gets_its_protocol() {
     let net = chain();
     let link = "rate = \"10Mbit/s\", delay = \"30ms\", channel = [{ kind = \"random_loss\", rate = \"2%\" }]";
@@ -179,6 +205,7 @@ fn a_path_is_looked_at_and_gets_its_protocol() {
     };
     let told = advised(&["--routers", "xcp"]);
     let path = |key: &str| told["path"][key].as_f64().unwrap();
+    figure("rates: advised path of 60 ms, round trip", path("rtt_ms"), "ms", Better::Less);
     assert!((60.0..75.0).contains(&path("rtt_ms")), "{told}");
     // 1000 probes: a standard deviation of 0.003.
     assert!((0.008..0.035).contains(&path("loss")), "{told}");
@@ -194,4 +221,47 @@ fn a_path_is_looked_at_and_gets_its_protocol() {
     // There is no answer, and nothing hangs.
     let said = net.program("a", &["advise", "10.9.0.77", "--time", "1"]);
     assert!(said.status.code() == Some(1), "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+/// What QUIC and the queue have taken at the end of 4 s would last seconds more.
+#[test]
+#[ignore = "needs root: make measure"]
+fn filler_ends_with_its_time_on_a_slow_path() {
+    measured(|| {
+        let [bytes, seconds] = filler_on_a_slow_path();
+        figure("rates: filler of 4 s on a slow path", seconds, "s", Better::Less);
+        assert!((100e3..260e3).contains(&bytes) && (4.0..8.0).contains(&seconds), "{bytes} bytes in {seconds} s");
+    });
+}
+
+#[test]
+#[ignore = "needs root: make measure"]
+fn ipv6_waits_in_the_queue_of_a_router() {
+    measured(|| {
+        let (took, expected) = (ipv6_through_a_queue(), 39.0 * 1248.0 * 8.0 / 2e6);
+        figure("rates: 40 datagrams of IPv6 through 2 Mbit/s", took, "s", Better::Less);
+        assert!((expected - 0.03..expected + 0.2).contains(&took), "{took} s, at that rate {expected}");
+    });
+}
+
+/// It takes the line and no more: who gets no feedback sends 1 Gbit/s.
+#[test]
+#[ignore = "needs root: make measure"]
+fn explicit_packets_behind_tags_take_the_line_and_no_more() {
+    measured(|| {
+        let port = behind_tags();
+        let rate = port["bits_per_second"].as_f64().unwrap();
+        figure("rates: XCP behind tags, of 20 Mbit/s", rate / 1e6, "Mbit/s", Better::More);
+        assert!((2e6..20.5e6).contains(&rate) && port["drops"].as_u64() < Some(200), "{port}");
+    });
+}
+
+#[test]
+#[ignore = "needs root: make measure"]
+fn the_rate_of_the_last_seconds_is_that_of_the_flow() {
+    measured(|| {
+        let [rate, share] = rates_of_the_last_seconds();
+        figure("rates: served rate of a flow on 20 Mbit/s", rate / 1e6, "Mbit/s", Better::More);
+        assert!((2e6..21e6).contains(&rate) && share > 0.99, "{rate} bit/s, {share}");
+    });
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::common::Running;
 use crate::common::exchanges::{End, Exchange, answer};
 use crate::common::gateways::Sites;
+use crate::figures::{Better, figure};
 use explicate_core::rng::Rng;
 use explicate_net::sys::monotonic;
 
@@ -92,7 +93,7 @@ fn fault(sites: &Sites, gateways: &mut [Option<Running>; 2], word: u64, most_out
 }
 
 #[test]
-#[ignore = "needs root: make soak"]
+#[ignore = "needs root: make measure"]
 fn every_byte_arrives_or_the_connection_is_reset() {
     let minutes: f64 = std::env::var("SOAK_MINUTES").map_or(2.0, |text| text.parse().unwrap());
     let sites = Sites::new();
@@ -122,6 +123,7 @@ fn every_byte_arrives_or_the_connection_is_reset() {
     let [whole, broken, refused] =
         [&tally.whole, &tally.broken, &tally.refused].map(|counter| counter.load(Ordering::Relaxed));
     println!("{faults} faults; {whole} connections whole, {broken} reset, {refused} not opened");
+    figure("soak: whole connections a minute", whole as f64 / minutes, "", Better::More);
     assert!(whole as f64 > 30.0 * minutes && broken > 0, "{whole} whole, {broken} reset");
     sites.connected();
     let last = sites.net.inside("c", || Exchange { seed: 9, there: 1000, back: 100_000 }.run(SERVER.parse().unwrap()));

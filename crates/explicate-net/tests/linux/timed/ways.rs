@@ -1,9 +1,11 @@
-//! Ways that are not the shortest, or change, in the laboratory. Needs root, so `make timed` runs it.
+//! Ways that are not the shortest, or change, in the laboratory. Needs root, so `make measure` runs it.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{PROGRAM, lab, last_json, measured, number};
+use super::measured::measured;
+use crate::common::{PROGRAM, lab, last_json, number};
+use crate::figures::{Better, figure};
 use crate::lab::{BOTH, CHANGES, PINNED, half_duplex, two_ways};
 use explicate_build::tables::{Data, Table};
 use explicate_scenario::model::Scenario;
@@ -25,7 +27,7 @@ fn simulated(table: &Table, key: &str, name: &str, column: &str) -> f64 {
 }
 
 /// Runs a text in both worlds: rates and round-trip times of these flows, and the use of these links, agree within a tenth.
-fn agree(text: &str, flows: &[&str], links: &[&str]) {
+fn agree(name: &str, text: &str, flows: &[&str], links: &[&str]) {
     let scenario = Scenario::parse(text, "ways", Path::new("."), &[]).unwrap();
     let mut run = run_once(&scenario, 0, &Options::default(), &|_, _| true).unwrap();
     let tables = measure(&scenario, 0, &mut run, "test");
@@ -34,6 +36,7 @@ fn agree(text: &str, flows: &[&str], links: &[&str]) {
         for column in ["goodput_bps", "rtt_mean_ms"] {
             let (asked, real) =
                 (simulated(&tables.flows, "flow", flow, column), number(&told, "flows", "flow", flow, column));
+            figure(&format!("ways: {name}, error of {column}, {flow}"), (real / asked - 1.0).abs(), "", Better::Less);
             assert!((real / asked - 1.0).abs() < 0.1, "{column} of {flow}: {real}, simulated {asked}");
         }
     }
@@ -61,32 +64,32 @@ fn kernel_takes_the_path_of_its_group() {
 
 /// One laboratory after the other: several at once keep two processors so busy that round trips take some milliseconds longer.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn flows_go_where_their_path_says() {
     let text = two_ways(PINNED, "3s", "8s");
-    measured(|| agree(&text, &["long.0", "back.0", "short.0"], &LINKS));
+    measured(|| agree("pinned", &text, &["long.0", "back.0", "short.0"], &LINKS));
     measured(kernel_takes_the_path_of_its_group);
 }
 
 /// Measured from before the change to after it, so that the time of the change shows too.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn flows_go_where_routes_change_to() {
     let text = two_ways(CHANGES, "2s", "8s");
-    measured(|| agree(&text, &["f.0"], &LINKS));
+    measured(|| agree("changed", &text, &["f.0"], &LINKS));
 }
 
 /// Both directions share a line between two routers.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn half_duplex_links_take_turns() {
     let text = half_duplex(&two_ways(BOTH, "3s", "8s"));
-    measured(|| agree(&text, &["there.0", "back.0"], &["r1->r2", "r2->r1"]));
+    measured(|| agree("half duplex", &text, &["there.0", "back.0"], &["r1->r2", "r2->r1"]));
 }
 
 /// A router that does not decrement the TTL hides a cloud from XCP-i, whose narrow link then drops; behind routers it is seen.
 #[test]
-#[ignore = "needs root: make timed"]
+#[ignore = "needs root: make measure"]
 fn bridges_hide_a_cloud_that_routers_show() {
     let tunnel = include_str!("../../../../../scenarios/xcp-i-tunnel.toml")
         .replace("\"30s\"", "\"8s\"")
@@ -98,6 +101,7 @@ fn bridges_hide_a_cloud_that_routers_show() {
         };
         let routers = tunnel.replace("bridge", "router");
         let (hidden, seen) = (lost(&tunnel), lost(&routers));
+        figure("ways: drops behind routers for one behind bridges", seen / hidden, "", Better::Less);
         assert!(hidden > 200.0 && seen < hidden / 2.0, "{hidden} dropped behind bridges, {seen} behind routers");
     });
 }

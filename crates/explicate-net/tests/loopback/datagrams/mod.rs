@@ -3,7 +3,6 @@
 pub(crate) mod programs;
 
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
-use std::time::Duration;
 
 use explicate_build::source::Source;
 use explicate_core::datagram::{self, MOST_HEADERS};
@@ -20,6 +19,8 @@ use explicate_net::endpoint::hello::{Content, Hello, with_cookie};
 use explicate_net::endpoint::message::{Message, number};
 use explicate_net::endpoint::receiving::Limits;
 use explicate_net::endpoint::sending::Plan;
+
+use crate::patience::{PATIENCE, uninterrupted};
 
 /// The upper half of all numbers here.
 pub(crate) const HIGH: u32 = 0x5eed_0001;
@@ -67,7 +68,7 @@ pub(crate) fn open(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words: &st
 /// The next message to this socket.
 pub(crate) fn answer(socket: &UdpSocket) -> Option<Message> {
     let mut buffer = [0; 2000];
-    let length = socket.recv(&mut buffer).ok()?;
+    let length = uninterrupted(|| socket.recv(&mut buffer)).ok()?;
     Message::of(&datagram::read(&buffer[..length]).unwrap().packet)
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn pair(limits: Limits) -> (Endpoint, UdpSocket) {
     let SocketAddr::V4(address) = end.address().unwrap() else { panic!("IPv4") };
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     (end, socket)
 }
 /// Lets an end do its work for 10 ms, and until it has read all that came.
@@ -107,10 +108,29 @@ pub(crate) fn socket_table(port: u16) -> Vec<String> {
     // A table that changes while it is read may lack rows.
     (0..100).find_map(|_| row()).expect("the socket is in the table")
 }
-/// Lengths of the answers.
-pub(crate) fn answers(socket: &UdpSocket) -> Vec<usize> {
+/// Lengths of the answers: waits for as many as have to come, and takes what has come beside them.
+pub(crate) fn answers(socket: &UdpSocket, least: usize) -> Vec<usize> {
     let mut buffer = [0; 2000];
-    std::iter::from_fn(|| socket.recv(&mut buffer).ok()).collect()
+    let mut lengths: Vec<usize> = (0..least).map(|_| uninterrupted(|| socket.recv(&mut buffer)).unwrap()).collect();
+    socket.set_nonblocking(true).unwrap();
+    lengths.extend(std::iter::from_fn(|| socket.recv(&mut buffer).ok()));
+    socket.set_nonblocking(false).unwrap();
+    lengths
+}
+/// Lengths of all answers until now: a cookie, for which it asks last, comes after them.
+pub(crate) fn all_answers(end: &mut Endpoint, socket: &UdpSocket) -> Vec<usize> {
+    let last = number(HIGH, u32::MAX);
+    socket.send(&bytes(&Message::knock(last).to_packet(), &[])).unwrap();
+    turn(end);
+    let (mut buffer, mut lengths) = ([0; 2000], Vec::new());
+    loop {
+        let length = uninterrupted(|| socket.recv(&mut buffer)).unwrap();
+        let told = datagram::read(&buffer[..length]).ok().and_then(|read| Message::of(&read.packet));
+        if matches!(told, Some(Message::Cookie(of, _)) if of == last) {
+            return lengths;
+        }
+        lengths.push(length);
+    }
 }
 
 /// A transfer without end of this number to `peer`, as it is planned.

@@ -14,6 +14,9 @@ use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::Key;
 use explicate_net::endpoint::message::Message;
 
+use super::{answers, bytes};
+use crate::patience::{PATIENCE, eventually, uninterrupted};
+
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -113,11 +116,11 @@ pub(crate) fn fails(to: SocketAddrV4, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A socket of this address that waits for answers, not for long.
+/// A socket of this address that waits for answers.
 pub(crate) fn socket(address: &str, peer: SocketAddrV4) -> UdpSocket {
     let socket = UdpSocket::bind((address, 0)).unwrap();
     socket.connect(peer).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
 }
 
@@ -125,9 +128,27 @@ pub(crate) fn flows(end: &Endpoint) -> usize {
     end.receivers.as_ref().unwrap().flows.len()
 }
 
+/// A cookie for this flow. It asks again: whoever has asked too often is not heard for a while, and a full buffer loses answers.
+pub(crate) fn cookie(socket: &UdpSocket, peer: SocketAddrV4, flow: u64) -> [u8; 16] {
+    let knock = bytes(&Message::knock(flow).to_packet(), &[]);
+    let mut found = None;
+    eventually("a cookie", || {
+        answers(socket, 0);
+        socket.send_to(&knock, peer).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        found = std::iter::from_fn(|| answer_or_other(socket)).flatten().find_map(|told| match told {
+            Message::Cookie(of, cookie) if of == flow => Some(cookie),
+            _ => None,
+        });
+        found.is_some()
+    });
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    found.unwrap()
+}
+
 /// The next datagram: a message, or something else.
-pub(crate) fn answer_or_other(socket: &UdpSocket) -> Option<Option<Message>> {
+fn answer_or_other(socket: &UdpSocket) -> Option<Option<Message>> {
     let mut buffer = [0; 2000];
-    let length = socket.recv(&mut buffer).ok()?;
+    let length = uninterrupted(|| socket.recv(&mut buffer)).ok()?;
     Some(datagram::read(&buffer[..length]).ok().and_then(|read| Message::of(&read.packet)))
 }

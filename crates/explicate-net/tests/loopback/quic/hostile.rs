@@ -19,9 +19,10 @@ use explicate_net::files::socket::{self, Close};
 use explicate_net::gateway::config::Limits;
 use sha2::{Digest, Sha256};
 
-use super::{Place, Recv, text, until};
+use super::{Place, Recv, text};
 use crate::datagrams::bytes;
 use crate::datagrams::programs::Done;
+use crate::patience::eventually;
 
 /// Opens a stream as the paired sender `a`, writes these bytes and ends it; returns the answer.
 fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
@@ -59,7 +60,7 @@ fn a_paired_sender_leaves_the_folder_by_no_name() {
             assert_eq!(answer, message::answer(Err(Refusal::Nonsense)), "{name}");
         }
     }
-    until("an empty folder", || fs::read_dir(place.0.join("in")).unwrap().count() == 0);
+    eventually("an empty folder", || fs::read_dir(place.0.join("in")).unwrap().count() == 0);
     assert!(!place.0.join("x").exists() && !Path::new("/x").exists());
 }
 
@@ -75,9 +76,9 @@ fn a_stream_that_ends_early_is_no_file() {
     assert!(recv.event("end")["verdict"].as_str().unwrap().starts_with("not all arrived"));
     assert_eq!((place.arrived("a"), place.held()), (None, 999));
     // One kept byte is missing; two bytes exceed the offered length.
-    until("the part is free", || by_hand(&place, &recv.address, &[&head[..], &[7; 2]].concat())[0] == 0);
+    eventually("the part is free", || by_hand(&place, &recv.address, &[&head[..], &[7; 2]].concat())[0] == 0);
     assert_eq!(place.arrived("a"), None);
-    until("the file", || {
+    eventually("the file", || {
         by_hand(&place, &recv.address, &[&head[..], &content[..1000 - place.held() as usize]].concat());
         place.arrived("a").is_some()
     });

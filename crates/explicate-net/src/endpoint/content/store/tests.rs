@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::Stock;
 use super::*;
+use crate::patience::{PATIENCE, eventually};
 
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
@@ -47,14 +48,10 @@ fn content(bytes: usize) -> Vec<u8> {
 }
 /// Waits for a result of a store.
 fn wait(store: &mut Store, mut so: impl FnMut(&mut Store, &[(u64, Verdict)]) -> bool) {
-    for _ in 0..10_000 {
+    eventually("a result of the store", || {
         let told = store.poll();
-        if so(store, &told) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    panic!("no result");
+        so(store, &told)
+    });
 }
 /// Writes the missing rest of a file in segments of 1000 bytes; returns how it ended.
 fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Verdict {
@@ -63,9 +60,7 @@ fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Ver
     let mut stock = Stock::file(part, store.folder(), offer);
     let segments: Vec<&[u8]> = content[held..].chunks(1000).collect();
     for (i, payload) in segments.iter().enumerate() {
-        while !stock.has_room() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        eventually("room in the stock", || stock.has_room());
         stock.take(i as u32, payload, i + 1 == segments.len());
     }
     assert_eq!(stock.conclude(), Verdict::Checking);
@@ -322,19 +317,14 @@ fn a_transfer_needs_one_descriptor() {
         links.filter(|entry| ours(entry.path())).count()
     };
     // The thread of the disk opens folders for moments.
-    let settles = |count: usize| {
-        (0..500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            open() == count
-        })
-    };
-    assert!(settles(1), "{} for the folder", open());
+    let settles = |count: usize, what: &str| eventually(what, || open() == count);
+    settles(1, "one for the folder");
     let parts: Vec<Part> =
         (0..20).map(|i| store.take(PEER, &offer(&format!("f{i}"), &content(100 + i))).unwrap()).collect();
-    assert!(settles(22), "{}: one each, and one for their folder", open());
+    settles(22, "one each, and one for their folder");
     drop(parts);
     wait(&mut store, |store, _| store.claims.is_empty());
-    assert!(settles(1), "{} at the end", open());
+    settles(1, "one at the end");
 }
 
 /// A sender that shortens its packets replaces its flow at once, while the disk's thread removes the empty part of the first; a
@@ -356,7 +346,7 @@ fn parts_that_disappear_meanwhile_are_made_anew() {
         if taken == 500 {
             break;
         }
-        assert!(since(start) < Duration::from_secs(60), "{taken} parts in {turn} turns");
+        assert!(since(start) < PATIENCE, "{taken} parts in {turn} turns");
         std::thread::yield_now();
     }
 }

@@ -1,11 +1,12 @@
-/** A browser runs at least a third as fast as a native release build. */
+/** A browser runs at least a third as fast as a native release build: `make measure`. */
 import assert from "node:assert/strict";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { PROTOCOLS, crowd } from "./crowd.mjs";
-import { explicate, native } from "./wasm.mjs";
+import { PROTOCOLS, crowd } from "../crowd.mjs";
+import { explicate, native } from "../wasm.mjs";
+import { figure } from "./figure.mjs";
 
 function here(scenario) {
   let best = 0;
@@ -26,6 +27,7 @@ for (const protocol of PROTOCOLS) {
     const natively = Number(native("speed", true, file));
     const browser = here(scenario);
     const share = browser / natively;
+    figure(`playground: ${protocol}, share of native speed`, share, "", "more");
     console.log(`${protocol}: ${(browser / 1e6).toFixed(1)} of ${(natively / 1e6).toFixed(1)} million packet-hops a second: ${share.toFixed(2)}`);
     assert.ok(share >= 1 / 3, `${share}`);
   });
