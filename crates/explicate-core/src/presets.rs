@@ -1,4 +1,6 @@
-//! Presets: combinations that papers and users call by one name. Data only.
+//! Presets: combinations that papers and users call by one name, and stacks, the TCP of a system. Data only.
+
+use crate::stacks::Stack;
 
 /// A named combination of a protocol, a recovery and parameters: data, not code.
 pub struct Preset {
@@ -59,7 +61,11 @@ const fn of_paper_003(
     params: &'static [(&'static str, f64)],
     summary: &'static str,
 ) -> Preset {
-    Preset { params, names_recovery: true, ..preset(name, protocol, recovery, "De Vleeschouwer, Frossard 2008, Table 1", summary) }
+    Preset {
+        params,
+        names_recovery: true,
+        ..preset(name, protocol, recovery, "De Vleeschouwer, Frossard 2008, Table 1", summary)
+    }
 }
 /// `on_loss = "keep"`.
 const KEEP: (&str, f64) = ("on_loss", 1.0);
@@ -87,13 +93,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         names_recovery: true,
-        ..preset(
-            "sack",
-            "reno",
-            "sack",
-            "RFC 5681, RFC 6675",
-            "TCP SACK: AIMD window, selective acknowledgements",
-        )
+        ..preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements")
     },
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
     unreliable("video", "paper D section 8.1", "Live video over UDP that follows XCP's feedback"),
@@ -212,4 +212,38 @@ pub const PRESETS: &[Preset] = &[
         &[("tcp_friendly", 1.0)],
         "Loss-resilient XTCP with the loss monitor, which backs off where TCP would time out",
     ),
+];
+
+/// The names of [`STACKS`], in their order.
+pub const STACK_NAMES: &[&str] = &["linux", "rfc", "ns2"];
+
+/// All stacks. Words are given by their number, as in presets.
+pub const STACKS: &[Stack] = &[
+    Stack {
+        name: "linux",
+        summary: "TCP as Linux 6.18 has it",
+        source: "Linux 6.18, net/ipv4",
+        recovery: Some("rack"),
+        params: &[("rto", 1.0)],
+        end_to_end: &[("variant", 1.0), ("initial_window", 10.0), ("acks", 1.0), ("growth", 1.0), ("after_idle", 1.0)],
+        of_protocol: &[("cubic", &[("hystart", 1.0)])],
+    },
+    Stack {
+        name: "rfc",
+        summary: "TCP as the RFCs of today have it",
+        source: "RFC 5681, RFC 6298, RFC 6928, RFC 7323, RFC 7661, RFC 8985, RFC 9406, RFC 9937",
+        recovery: Some("rack"),
+        params: &[("rto", 2.0)],
+        end_to_end: &[("initial_window", 10.0), ("ack_every", 2.0), ("growth", 2.0), ("hystart", 2.0)],
+        of_protocol: &[],
+    },
+    Stack {
+        name: "ns2",
+        summary: "TCP as ns-2 has it, with which papers compare: one round-trip sample at a time, in ticks of 10 ms",
+        source: "ns-2.35, tcp.cc",
+        recovery: None,
+        params: &[("rto", 3.0)],
+        end_to_end: &[],
+        of_protocol: &[],
+    },
 ];

@@ -11,10 +11,10 @@ use crate::api::AnyProtocol;
 use crate::channel::AnyChannelKind;
 use crate::medium::AnyMediumKind;
 use crate::params::Param;
-use crate::presets::{PRESETS, Preset};
+use crate::presets::{PRESETS, Preset, STACKS};
 use crate::qdisc::AnyQdiscKind;
 use crate::recovery::{AnyRecoveryKind, COMMON};
-use crate::stacks::{STACKS, Stack};
+use crate::stacks::Stack;
 
 use crate::endpoint::PARAMS as FLOW;
 
@@ -56,8 +56,8 @@ pub struct Resolved {
 impl Resolved {
     /// The parameters that the preset sets, then those that the stack sets; of two values of a name the first counts.
     pub fn sets(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let explicit = self.protocol.explicit();
-        self.params.iter().copied().chain(self.stack.into_iter().flat_map(move |stack| stack.sets(explicit)))
+        let protocol = self.protocol;
+        self.params.iter().copied().chain(self.stack.into_iter().flat_map(move |stack| stack.sets(protocol)))
     }
 }
 

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use explicate_core::endpoint;
 use explicate_core::params::{Param, Unit};
-use explicate_core::presets::PRESETS;
+use explicate_core::presets::{PRESETS, STACK_NAMES, STACKS};
 use explicate_core::recovery::{self, RECOVERIES};
 use explicate_core::registry::{self, controller, entries, resolve};
-use explicate_core::stacks::{NAMES, STACKS};
 
 /// All that the papers name, by kind of registry entry: senders and their TCP rivals, recoveries, queues, routers.
 const NAMED: &[(&str, &[&str])] = &[
@@ -116,13 +115,15 @@ fn presets_set_declared_parameters() {
 /// leave its flows without one.
 #[test]
 fn stacks_set_declared_parameters() {
-    assert!(STACKS.iter().map(|s| s.name).eq(NAMES.iter().copied()));
+    assert!(STACKS.iter().map(|s| s.name).eq(STACK_NAMES.iter().copied()));
     let laws = registry::protocols().map(|p| p.params());
     let repairs = RECOVERIES.iter().map(|r| r.params());
     let lists: Vec<&[Param]> = laws.chain(repairs).chain([recovery::COMMON, endpoint::PARAMS]).collect();
     for stack in STACKS {
         assert!(stack.recovery.is_none_or(|name| registry::recovery(name).is_some()), "{}", stack.name);
-        for (name, value) in stack.params.iter().chain(stack.end_to_end) {
+        for (name, value) in
+            stack.params.iter().chain(stack.end_to_end).chain(stack.of_protocol.iter().flat_map(|(_, sets)| *sets))
+        {
             let declared: Vec<&Param> = lists.iter().copied().flatten().filter(|p| p.name == *name).collect();
             assert!(!declared.is_empty(), "{} sets `{name}`, which is not declared", stack.name);
             let possible = |p: &&Param| match p.unit {

@@ -2,7 +2,7 @@
 
 use crate::support::{SMALL, parse, problems};
 use explicate_core::endpoint::PARAMS;
-use explicate_core::stacks::{NAMES, STACKS};
+use explicate_core::presets::{STACK_NAMES, STACKS};
 use explicate_scenario::model::{FlowGroup, Scenario};
 
 /// The small network with one flow of this protocol; `top` stands before it, `lines` belong to the flow.
@@ -48,7 +48,7 @@ fn a_recovery_that_is_named_wins() {
 /// The resolved scenario is that scenario again.
 #[test]
 fn a_resolved_scenario_keeps_its_stack() {
-    for stack in NAMES {
+    for stack in STACK_NAMES {
         for protocol in ["cubic", "reno", "xcp", "bbr", "vcp", "cubic/sack"] {
             let first = with(&format!("stack = \"{stack}\""), protocol, "");
             let again = parse(&first.resolved);
