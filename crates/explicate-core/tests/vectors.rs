@@ -319,7 +319,10 @@ fn play(path: &Path, text: &str) -> Vec<String> {
             _ => panic!("no such line"),
         };
         if let Err(problem) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut step)) {
-            eprintln!("at {}", place());
+            #[expect(clippy::print_stderr, reason = "says which line of which file failed")]
+            {
+                eprintln!("at {}", place());
+            }
             std::panic::resume_unwind(problem);
         }
     }
