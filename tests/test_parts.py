@@ -1,6 +1,7 @@
 """`scripts/parts.py` runs what was asked for and what that needs, once, and says what failed or did not run."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -64,10 +65,15 @@ def prepare(folder: Path, recipe: str = "true") -> None:
     (folder / "Makefile").write_text(MAKEFILE.replace("RECIPE", recipe))
 
 
+# Without what this script itself has set, where it runs these tests.
+OWN = ("RUSTC_WRAPPER", "RUSTDOC", "COMPILE_TIMES", "NOT_RUN")
+AROUND = {name: value for name, value in os.environ.items() if name not in OWN}
+
+
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the script there."""
     command = [sys.executable, "scripts/parts.py", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=AROUND)
 
 
 def parts(folder: Path, *arguments: str, recipe: str = "true") -> subprocess.CompletedProcess[str]:
@@ -155,7 +161,11 @@ def test_an_interrupt_ends_what_runs_and_shows_the_table(tmp_path: Path, how: si
     """Nothing of what was started goes on."""
     prepare(tmp_path, "echo $$PPID >two; sleep 1000")
     process = subprocess.Popen(
-        [sys.executable, "scripts/parts.py", "test", "rest"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [sys.executable, "scripts/parts.py", "test", "rest"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=AROUND,
     )
     until = time.monotonic() + 120
     while not ((tmp_path / "two").is_file() and (tmp_path / "two").read_text()) and time.monotonic() < until:
