@@ -14,4 +14,5 @@ mod robust;
 mod routing;
 mod schema;
 mod support;
+mod unused;
 mod warnings;
