@@ -144,6 +144,24 @@ pub(crate) fn some(names: &[&str]) -> String {
 }
 
 /// The place of a value below keys and, by number, entries of lists.
+pub(crate) fn find(table: &Table, path: &[&str]) -> Option<Place> {
+    let (key, rest) = path.split_first()?;
+    let node = table.get(key)?;
+    match (rest, &node.data) {
+        ([], _) => Some(node.place),
+        (_, Data::Table(inner)) => find(inner, rest),
+        ([index, rest @ ..], Data::List(nodes)) => {
+            let node = nodes.get(index.parse::<usize>().ok()?)?;
+            match &node.data {
+                Data::Table(inner) if !rest.is_empty() => find(inner, rest),
+                _ => rest.is_empty().then_some(node.place),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The same; of what is written of the way to it if it is not.
 pub(crate) fn at(table: &Table, path: &[&str]) -> Option<Place> {
     let (key, rest) = path.split_first()?;
     let node = table.get(key)?;

@@ -8,6 +8,7 @@ use explicate_core::units::{Rate, Time};
 
 use crate::document::key;
 use crate::generator::Generator;
+use crate::params::Chosen;
 use crate::problem::suggestion;
 use crate::props::Props;
 use crate::reader::short;
@@ -74,6 +75,8 @@ impl Graph {
 pub(crate) struct MediumDraft {
     pub(crate) name: String,
     pub(crate) kind: &'static AnyMediumKind,
+    /// The parameters as written, and their values.
+    pub(crate) chosen: Vec<Chosen>,
     pub(crate) values: Values,
     pub(crate) stations: Vec<StationDraft>,
     pub(crate) interferers: Vec<Interferer>,

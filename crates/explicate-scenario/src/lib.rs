@@ -17,6 +17,7 @@ mod keys;
 pub mod limits;
 mod media;
 pub mod model;
+mod needs;
 mod own;
 mod params;
 mod parse;
@@ -38,6 +39,7 @@ mod steps;
 pub mod templates;
 mod topology;
 mod trace;
+mod unused;
 
 pub use parse::locate;
 pub use parts::queue_default;

@@ -57,7 +57,7 @@ pub(crate) fn read(ctx: &Context<'_>, graph: &mut Graph, node: &Node, index: usi
         ctx.error(place, format!("[[medium]] `{name}`: {}; {}", conflict.what, conflict.write));
     }
     let mut medium =
-        MediumDraft { name: name.to_string(), kind, stations: Vec::new(), interferers: Vec::new(), values };
+        MediumDraft { name: name.to_string(), kind, stations: Vec::new(), interferers: Vec::new(), chosen, values };
     for (name, at) in layout.names.iter().zip(&layout.places) {
         add_station(graph, &mut medium, name, *at, &shared);
     }
@@ -68,7 +68,7 @@ pub(crate) fn read(ctx: &Context<'_>, graph: &mut Graph, node: &Node, index: usi
         return;
     }
     let rate = kind.rate(&medium.values);
-    write(graph, &medium, &layout, &chosen, &shared, rate, (&refined, &bursts));
+    write(graph, &medium, &layout, &shared, rate, (&refined, &bursts));
     link_all(graph, &medium, &layout);
     graph.media.push(medium);
 }
@@ -388,7 +388,6 @@ fn write(
     graph: &mut Graph,
     medium: &MediumDraft,
     layout: &Layout,
-    chosen: &[Chosen],
     shared: &Props,
     rate: Rate,
     (stations, interferers): (&str, &str),
@@ -400,6 +399,6 @@ fn write(
         quoted(medium.kind.name()),
         layout.written,
         lines(&shared.written_port(rate)),
-        lines(&params::written(&declared, chosen)),
+        lines(&params::written(&declared, &medium.chosen)),
     );
 }

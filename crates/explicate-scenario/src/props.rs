@@ -51,6 +51,8 @@ pub(crate) struct Props {
     half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
     clock_tick: Option<Time>,
+    /// One table gives `rate` and `channel`.
+    rate_beside_channel: bool,
     /// Location, for later messages.
     pub(crate) place: Option<Place>,
     /// Locations of the keys that are given.
@@ -66,6 +68,7 @@ impl Props {
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
             half_duplex: reader.flag("half_duplex"),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
+            rate_beside_channel: reader.get("channel").and(reader.get("rate")).is_some(),
             ..Props::read_port(reader, LINK_LIMIT)
         }
     }
@@ -123,6 +126,10 @@ impl Props {
             half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             clock_tick: other.clock_tick.or(self.clock_tick),
+            rate_beside_channel: match other.rate.is_some() || other.channel.is_some() {
+                true => other.rate_beside_channel,
+                false => self.rate_beside_channel,
+            },
             place: other.place.or(self.place),
             places: self.places.iter().chain(&other.places).map(|(key, place)| (*key, *place)).collect(),
         }
@@ -140,6 +147,14 @@ impl Props {
         self.stages(Rate::mbps(1)).any(|s| s.service.is_some())
     }
 
+    /// Whether the written rate has no effect: a channel of the same table brings its own. That of another table may be meant
+    /// for other links.
+    pub(crate) fn rate_is_replaced(&self, default: Rate) -> bool {
+        let Some(rate) = self.rate.filter(|_| self.rate_beside_channel) else { return false };
+        let mean = |rate| self.stages(rate).filter_map(|s| s.service).next_back().map(|s| s.mean_rate());
+        mean(rate).is_some_and(|x| mean(Rate(rate.0.saturating_mul(2))) == Some(x)) && self.nominal(default) != rate
+    }
+
     fn stages(&self, rate: Rate) -> impl DoubleEndedIterator<Item = ChannelStages> {
         let channels = self.channel.iter().flatten();
         channels.map(move |c| c.stages(rate))
@@ -147,12 +162,19 @@ impl Props {
 
     /// The configured capacity at the start, and its changes.
     pub(crate) fn configured_capacity(&self, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
-        let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
-        let usual = Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64);
+        let usual = self.usual_capacity(rate);
         match &self.capacity {
             None => (usual, Vec::new()),
             Some(capacity) => capacity.over(rate, usual),
         }
+    }
+    fn usual_capacity(&self, rate: Rate) -> Rate {
+        let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
+        Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64)
+    }
+    /// Whether another capacity is configured than the usual one.
+    pub(crate) fn sets_capacity(&self, rate: Rate) -> bool {
+        self.configured_capacity(rate) != (self.usual_capacity(rate), Vec::new())
     }
 
     /// Every property as TOML, defaults filled in.

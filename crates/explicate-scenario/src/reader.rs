@@ -105,7 +105,11 @@ impl<'a> Reader<'a> {
         Some(reader)
     }
 
-    /// The place of the value at a path of keys and, in lists, numbers; of what is written of the way to it if it is not.
+    /// The place of the value at a path of keys and, in lists, numbers.
+    pub(crate) fn find(&self, path: &[&str]) -> Option<Place> {
+        document::find(self.table, path)
+    }
+    /// The same; of what is written of the way to it if it is not.
     pub(crate) fn at(&self, path: &[&str]) -> Place {
         document::at(self.table, path).unwrap_or(self.place)
     }

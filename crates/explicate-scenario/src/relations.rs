@@ -22,6 +22,7 @@ use crate::props::Props;
 use crate::quantity::{self, show};
 use crate::reader::{Context, Reader};
 use crate::routing::Routes;
+use crate::unused;
 
 fn written(time: Time) -> String {
     show(time.0 as f64, &quantity::TIME)
@@ -281,6 +282,9 @@ fn of_params(
     phases: &mut [Routes],
     place: &dyn Fn(&str) -> Place,
 ) {
+    if unused::one_way(group) {
+        return;
+    }
     let (name, params) = (&group.name, Params::of(&group.values));
     let given = |param: &str| endpoint::PARAMS.iter().any(|p| p.name == param) && group.values.number(param).is_some();
     if params.initial_window > params.receiver_window {

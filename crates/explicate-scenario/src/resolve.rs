@@ -28,6 +28,7 @@ use crate::relations;
 use crate::reroutes;
 use crate::routing::Routes;
 use crate::topology;
+use crate::unused;
 
 const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
 /// Packet length of links without traffic, bytes.
@@ -123,6 +124,11 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     guards::decide(&mut scenario, &mut phases);
     checks::whole(ctx, &reader, &graph, &scenario, &crossings, &declined, &mut phases);
     relations::flows(ctx, &reader, &scenario, &mut phases);
+    let loads = unused::loads(&scenario, &mut phases);
+    unused::links(ctx, &reader, &graph, &scenario, &crossings, &loads);
+    unused::params(ctx, &graph, &scenario, &crossings);
+    unused::flows(ctx, &reader, &scenario, &mut phases);
+    unused::run(ctx, &reader, &scenario, &mut phases);
     (!ctx.failed()).then_some(scenario)
 }
 

@@ -76,7 +76,7 @@ impl ChannelKind for GilbertElliott {
             );
         }
         if !in_time && (given("good_time") || given("bad_time")) {
-            return Err("`good_time` and `bad_time` belong to the clock \"time\"".to_string());
+            return Err("`good_time` and `bad_time` belong to the clock \"time\"; write `clock = \"time\"`".to_string());
         }
         Ok(())
     }

@@ -24,6 +24,7 @@
 //! 3. A queue's CoDel uses the bytes of its own queue (RFC 8289); Linux uses the bytes of all.
 
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -69,7 +70,11 @@ impl QdiscKind for FqCoDel {
 
     fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
         let params = Params::of(queue.values);
-        params.control.conflict(params.limit.limit, queue).into_iter().collect()
+        let one = (params.flows == 1.0).then(|| {
+            let what = "it shares out nothing, because one queue for all flows is `codel`".to_string();
+            Conflict::new(["flows", "quantum"], what, "write a larger `flows`, or `kind = \"codel\"`")
+        });
+        params.control.conflict(params.limit.limit, queue).into_iter().chain(one).collect()
     }
 }
 

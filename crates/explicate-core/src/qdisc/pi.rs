@@ -17,6 +17,7 @@
 //! 1. The packet in service does not count, as in all disciplines here.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::common::{Limit, QueueLimit, early, target_beyond_limit};
@@ -63,7 +64,14 @@ impl QdiscKind for Pi {
     fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
         let params = Params::of(queue.values);
         let target = params.target.unwrap_or(TARGET * queue.mean_packet);
-        target_beyond_limit(target, params.limit.limit, queue).into_iter().collect()
+        // A queue that stands above the target adds (a - b) times the excess to the probability.
+        let falls = (params.b >= params.a).then(|| {
+            let (a, b) = (params.a, params.b);
+            let what =
+                format!("its `b` ({b}) is not below its `a` ({a}), so the probability never grows while the queue stands");
+            Conflict::new(["a", "b"], what, "write a larger `a`, or a smaller `b`")
+        });
+        target_beyond_limit(target, params.limit.limit, queue).into_iter().chain(falls).collect()
     }
 }
 

@@ -120,9 +120,11 @@ impl QdiscKind for Red {
         let fixed = (!params.adaptive).then(|| {
             unused(queue, "target_delay", "adaptive", "without adaptation", "remove it, or write `adaptive = true`")
         });
+        let explicit = (params.adaptive && params.min_th.is_some())
+            .then(|| unused(queue, "target_delay", "min_th", "beside `min_th`", "remove one of them"));
         let drops = (!params.mark)
             .then(|| unused(queue, "drop_above", "mark", "without marks", "remove it, or write `mark = true`"));
-        [thresholds, fixed.flatten(), drops.flatten()].into_iter().flatten().collect()
+        [thresholds, fixed.flatten(), explicit.flatten(), drops.flatten()].into_iter().flatten().collect()
     }
 }
 

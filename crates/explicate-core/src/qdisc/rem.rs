@@ -31,6 +31,7 @@
 //!    missing here.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::common::{Fifo, Limit, QueueLimit, early, target_beyond_limit, unused};
@@ -101,7 +102,12 @@ impl QdiscKind for Rem {
         let late = (!params.mark)
             .then(|| unused(queue, "mark_at", "mark", "without marks", "remove it, or write `mark = true`"));
         let target = target_beyond_limit(target, params.limit.limit, queue);
-        [target, beside.flatten(), late.flatten()].into_iter().flatten().collect()
+        let idle = [("gamma", params.gamma, 0.0), ("phi", params.phi, 1.0)].into_iter().find(|(_, x, none)| x == none);
+        let idle = idle.map(|(name, _, none)| {
+            let what = format!("it never acts: its `{name}` is {none}, so the probability stays 0");
+            Conflict::new([name, "limit"], what, format!("write a larger `{name}`"))
+        });
+        [target, beside.flatten(), late.flatten(), idle].into_iter().flatten().collect()
     }
 }
 

@@ -15,4 +15,5 @@ mod routing;
 mod schema;
 mod stacks;
 mod support;
+mod unused;
 mod warnings;
