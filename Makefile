@@ -7,7 +7,8 @@ export PIP_QUIET := 1
 PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
-NOT_RUN := target/not-run
+# What is not possible on this machine: scripts/parts.py gives each part a file of its own.
+NOT_RUN ?= target/not-run
 PORTABLE := -p explicate-core -p explicate-laws -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
 COVERED := -p explicate-core -p explicate-laws -p explicate-scenario -p explicate-build -p explicate-sim
 
@@ -28,22 +29,21 @@ install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/ex
 demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
 	$(EXPLICATE) demo -o out/demo
 
-# The order, and what is made once for several parts: scripts/parts.toml.
+# The order, what is made once for several parts, and which parts take turns: scripts/parts.toml.
 test: ## Everything that needs no root; ends with what each part took, and what could not run here
 	@scripts/needs
-	@rm -f $(NOT_RUN)
 	python3 scripts/parts.py test
-	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
 rest: ## What needs root, other toolchains or packages: costs, fuzzing, papers, packages, site, playground
 	@scripts/needs
 	python3 scripts/parts.py rest
 
-test-all: ## Both, as CI does; fills the table of docs/development.md
+ci: ## What decides whether a change lands: `test`, and of `rest` what the change touches and what has its turn
+	.ci/run
+
+test-all: ## All of both; fills the table of docs/development.md, and records in tests/parts.json that this tree passed
 	@scripts/needs
-	@rm -f $(NOT_RUN)
-	python3 scripts/parts.py test rest --markdown docs/development.md
-	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
+	python3 scripts/parts.py test rest --strict --markdown docs/development.md --record
 
 measure: timed soak ## What depends on how fast this machine is today: needs root, and an otherwise idle machine
 
@@ -74,8 +74,8 @@ repeat: ## A release build computes what a debug build computes
 # Tests are named without `-p`: another choice of packages has other features, and would be built again.
 lab: compiled ## Programs in network namespaces of a user's own, where the kernel allows that
 	@if ! scripts/in_namespace --possible; then \
-		mkdir -p target; \
-		echo "  programs in namespaces (crates/explicate-net/tests/linux): as root, make linux" >$(NOT_RUN); \
+		mkdir -p $(dir $(NOT_RUN)); \
+		echo "programs in namespaces (crates/explicate-net/tests/linux): as root, make linux" >$(NOT_RUN); \
 	else \
 		scripts/in_namespace cargo test --offline --test linux -- --ignored --test-threads=4 --skip timed:: --skip root::; \
 	fi
@@ -136,10 +136,18 @@ coverage-python: install browser ## Which statements of the Python packages thei
 	$(PY) -m coverage json --data-file=target/coverage -q -o target/coverage-python.json
 	$(PY) scripts/coverage_table.py target/coverage-python.json docs/development.md
 
-papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
+PAPERS := N I Y D K
+
+papers: papers-frozen $(PAPERS:%=papers-%) ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
+
+papers-frozen: install
 	$(PY) scripts/freeze_papers.py --check
-	$(PY) scripts/papers_record.py
-	$(PY) -m pytest -q --require-native -m papers -p no:cacheprovider
+
+# The tests use the runs of the shard. Their ids begin with the letter of a paper.
+$(PAPERS:%=papers-%): papers-%: install
+	rm -rf target/papers/$*
+	$(PY) scripts/papers_record.py --paper $* --store target/papers/$*
+	EXPLICATE_PAPERS_STORE=$(CURDIR)/target/papers/$* $(PY) -m pytest -q --require-native -m papers -k "[$*:" -p no:cacheprovider
 
 gallery: install ## Repeats all experiments of the papers; leaves out/papers/index.html
 	-$(EXPLICATE) reproduce all --controls --enlarge -o out/papers >/dev/null
@@ -199,12 +207,23 @@ playground: ## Builds the simulator for browsers and its page; leaves playground
 	scripts/packages npm:npm
 	playground/build
 
-playground-test: playground browser ## Tables equal to native ones, speed, and the page in a real browser
-	cd playground && npm test --silent
+playground-test: playground-equal playground-page ## Tables equal to native ones, and the page in a real browser
 
+playground-equal: playground compiled
+	cd playground && npm test --silent -- test/build.test.mjs test/equal.test.mjs
 
-extend: $(VENV)/ready ## One file and one line make a protocol, and so does a crate of its own or a Python class
+playground-page: playground browser
+	cd playground && npm test --silent -- test/page.test.mjs
+
+playground-speed: playground ## A browser's speed beside that of a native release build
+	cd playground && npm test --silent -- test/speed.test.mjs
+
+extend: extend-tree extend-crate ## One file and one line make a protocol, and so does a crate of its own or a Python class
+
+extend-tree: $(VENV)/ready
 	$(PY) tests/one_file_one_line.py
+
+extend-crate: $(VENV)/ready
 	$(PY) tests/own_protocol.py
 
 # As `cargo test` has built it, with checks of overflows.
@@ -265,4 +284,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test gateway-bench soak
+.PHONY: compiled measure timed root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

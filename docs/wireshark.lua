@@ -90,10 +90,12 @@ function explicate.dissector(buffer, info, root)
     head:add(ack and f.window or f.high, buffer(at + 16, 4))
     head:add(f.timestamp, buffer(at + 20, 4))
     local next = at + 24
-    for _ = 1, bit.band(options, 3) do
+    for range = 1, bit.band(options, 3) do
         if next + 8 > length then return length end
         local first, last = buffer(next, 4):uint(), buffer(next + 4, 4):uint()
-        head:add(f.sack, buffer(next, 8), string.format("[%d, %d)", first, last))
+        -- The first range may report a duplicate (RFC 2883): then it lies below the next segment expected, or in the second range.
+        local again = range == 1 and first < buffer(at + 8, 4):uint()
+        head:add(f.sack, buffer(next, 8), string.format("[%d, %d)%s", first, last, again and " duplicate" or ""))
         next = next + 8
     end
     if ack and next + 4 <= length then

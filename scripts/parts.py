@@ -2,8 +2,10 @@
 
 The parts and what they need stand in `scripts/parts.toml`. Each is a target of the Makefile; what it needs is run
 before, once. The output of a part is printed when the part has ended, and kept in `target/parts/`. A part that fails
-stops only those that need it. Exit status: 0; 1 if a part failed; 75 if all that failed did so because a registry of
-packages did not answer.
+stops only those that need it. However the run ends, the last lines say what each part took and what did not run.
+
+Exit status: 0; 1 if a part failed; 75 if all that failed did so because a registry of packages did not answer; 130
+after an interrupt.
 """
 
 from __future__ import annotations
@@ -12,77 +14,65 @@ import argparse
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
-import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO
 
-ROOT = Path(__file__).resolve().parent.parent
+import turns
+from turns import ROOT, Part
+
 LOGS = ROOT / "target" / "parts"
-AT_ONCE = 2
-# What cargo, pip, npm and apt write when they cannot reach what they download from.
+SCRIPTS = ROOT / "scripts"
+# What cargo, rustup, pip, npm, apt, debootstrap and go write last when they cannot reach what they download from.
 UNREACHABLE = re.compile(
-    r"spurious network error|failed to download from|Could not fetch URL|Temporary failure (?:in name )?resol"
-    r"|NewConnectionError|ReadTimeoutError|npm (?:ERR!|error) (?:code )?(?:ETIMEDOUT|ENOTFOUND|ECONNRESET|EAI_AGAIN)"
-    r"|E: Failed to fetch"
+    r"[Ff]ailed to download|could not download file|download of .* failed|Could not resolve host"
+    r"|failed to query replaced source|Could not fetch URL|Temporary failure (?:in name )?resol|NewConnectionError"
+    r"|ConnectTimeoutError|ReadTimeoutError"
+    r"|Max retries exceeded|after connection broken by|npm could not fetch"
+    r"|npm (?:ERR!|error) (?:code )?(?:ETIMEDOUT|ENOTFOUND|ECONNRESET|ECONNREFUSED|EAI_AGAIN)"
+    r"|E: Failed to fetch|W: Failed to fetch|E: Couldn't download|E: Failed getting release file|dial tcp: "
 )
+# Lines at the end of an output in which that counts: further up it was overcome, or is the text of a test.
+LAST_LINES = 25
+# A part that takes so many times the seconds of the table is named: other work of the machine adds a little.
+LONGER = 1.5
 MARKS = ("<!-- parts:begin -->", "<!-- parts:end -->")
+# Of a part that was not possible in every respect; what lacked is in its `missing`.
+INCOMPLETE = "incomplete"
 
 
 @dataclass
-class Part:
-    """A part, and once it has run what it took."""
+class Running:
+    """A part that runs."""
 
-    name: str
-    tier: str
-    needs: list[str] = field(default_factory=list)
-    state: str = "waits"
-    wall: float = 0.0
-    processor: float = 0.0
-    load: float = 0.0
-
-    @property
-    def log(self) -> Path:
-        """Where its output is kept."""
-        return LOGS / f"{self.name}.log"
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more comes of it."""
-        return self.state not in ("waits", "runs")
+    part: Part
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+    began: float
 
 
-def read(path: Path) -> dict[str, Part]:
-    """All parts of the table."""
-    return {name: Part(name, **keys) for name, keys in tomllib.loads(path.read_text()).items()}
+def log_of(part: Part) -> Path:
+    """Where the output of a part is kept."""
+    return LOGS / f"{part.name}.log"
 
 
-def chosen(parts: dict[str, Part], names: list[str]) -> list[Part]:
-    """The parts of these tiers and names, and what they need, which comes first."""
-    wanted: dict[str, Part] = {}
-
-    def add(part: Part) -> None:
-        for need in part.needs:
-            add(parts[need])
-        wanted.setdefault(part.name, part)
-
-    for name in names:
-        of_tier = [part for part in parts.values() if part.tier == name]
-        if not of_tier and name not in parts:
-            tiers = sorted({part.tier for part in parts.values()})
-            sys.exit(f"no part or tier `{name}`; tiers: {', '.join(tiers)}; parts: {', '.join(parts)}")
-        for part in of_tier or [parts[name]]:
-            add(part)
-    return sorted(wanted.values(), key=lambda part: part.tier != "prepare")
+def beside(part: Part, what: str) -> Path:
+    """A file that the commands of a part write for this script."""
+    return LOGS / f"{part.name}.{what}"
 
 
-def begin(part: Part) -> tuple[subprocess.Popen[bytes], IO[bytes], float]:
+def begin(part: Part) -> Running:
     """Starts a part."""
     part.state = "runs"
-    log = part.log.open("wb")
+    for what in ("compiling", "missing"):
+        beside(part, what).unlink(missing_ok=True)
+    log = log_of(part).open("wb")
     # What it needs has run, or it would not be here.
     before = [word for need in part.needs for word in ("-o", need)]
     make = ["make", "--no-print-directory", *before, part.name]
@@ -90,55 +80,108 @@ def begin(part: Part) -> tuple[subprocess.Popen[bytes], IO[bytes], float]:
     environment = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
     }
-    process = subprocess.Popen(make, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, env=environment)
-    return process, log, time.monotonic()
+    environment["NOT_RUN"] = str(beside(part, "missing"))
+    if "RUSTC_WRAPPER" not in environment:
+        environment["COMPILE_TIMES"] = str(beside(part, "compiling"))
+        environment["RUSTC_WRAPPER"] = str(SCRIPTS / "rustc_times")
+        environment["RUSTDOC"] = str(SCRIPTS / "rustdoc_times")
+    # In a group of its own, so that an interrupt reaches all that it has started, by this script alone.
+    process = subprocess.Popen(
+        make, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment, process_group=0
+    )
+    return Running(part, process, log, time.monotonic())
 
 
-def end(part: Part, status: int, began: float, processor: float) -> None:
+def compile_seconds(path: Path) -> float:
+    """The sum of what `times` wrote: minutes and seconds, of user and system, of a shell and its children."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return sum(60 * float(minutes) + float(seconds) for minutes, seconds in re.findall(r"(\d+)m([\d.]+)s", text))
+
+
+def unreachable(text: str) -> bool:
+    """Whether an output ends with the complaint of a program that could not download."""
+    return UNREACHABLE.search("\n".join(text.splitlines()[-LAST_LINES:])) is not None
+
+
+def end(run: Running, status: int, processor: float) -> None:
     """Notes how a part ended, and prints what it wrote."""
-    part.wall, part.processor, part.load = time.monotonic() - began, processor, os.getloadavg()[0]
-    text = part.log.read_text(errors="replace")
-    if status == 0:
-        part.state = "passed"
+    part = run.part
+    run.process.returncode = status
+    run.log.close()
+    part.wall, part.processor, part.load = time.monotonic() - run.began, processor, os.getloadavg()[0]
+    part.compiling = compile_seconds(beside(part, "compiling"))
+    text = log_of(part).read_text(encoding="utf-8", errors="replace")
+    missing = beside(part, "missing")
+    part.missing = missing.read_text(encoding="utf-8") if missing.is_file() else ""
+    if status:
+        part.state = "no registry" if unreachable(text) else "failed"
     else:
-        part.state = "no registry" if UNREACHABLE.search(text) else "failed"
+        part.state = INCOMPLETE if part.missing else "passed"
     print(f"==> {part.name}: {part.state} after {part.wall:.0f} s\n{text}", flush=True)
 
 
-def run(parts: list[Part]) -> None:
-    """Runs all parts; those whose needs failed are not run."""
+def passed(part: Part) -> bool:
+    """Whether what needs this part can run."""
+    return part.state in ("passed", INCOMPLETE)
+
+
+def stop(running: dict[int, Running]) -> None:
+    """Ends the parts that run, and notes what they took so far."""
+    for run in running.values():
+        os.killpg(run.process.pid, signal.SIGTERM)
+    until = time.monotonic() + 10
+    for pid, run in running.items():
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        while not done:
+            if time.monotonic() > until:
+                os.killpg(pid, signal.SIGKILL)
+            time.sleep(0.05)
+            done, status, usage = os.wait4(pid, os.WNOHANG)
+        end(run, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+        run.part.state = "interrupted"
+
+
+def run_all(parts: Sequence[Part], at_once: int) -> bool:
+    """Runs all parts, so many at once; those whose needs failed are not run. Returns whether it came to its end."""
     LOGS.mkdir(parents=True, exist_ok=True)
     by_name = {part.name: part for part in parts}
-    running: dict[int, tuple[Part, subprocess.Popen[bytes], IO[bytes], float]] = {}
-    while True:
+    running: dict[int, Running] = {}
+    try:
+        while True:
+            for part in parts:
+                needs = [by_name[need] for need in part.needs]
+                if part.state == "waits" and any(need.ended and not passed(need) for need in needs):
+                    part.state = "not run"
+                if part.state == "waits" and all(passed(need) for need in needs) and len(running) < at_once:
+                    run = begin(part)
+                    running[run.process.pid] = run
+            if not running:
+                return True
+            pid, status, usage = os.wait4(-1, 0)
+            if pid in running:
+                end(running.pop(pid), os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        stop(running)
         for part in parts:
-            needs = [by_name[need] for need in part.needs]
-            if part.state == "waits" and any(need.ended and need.state != "passed" for need in needs):
+            if part.state == "waits":
                 part.state = "not run"
-            ready = part.state == "waits" and all(need.state == "passed" for need in needs)
-            if ready and len(running) < AT_ONCE:
-                process, log, began = begin(part)
-                running[process.pid] = (part, process, log, began)
-        if not running:
-            return
-        pid, status, usage = os.wait4(-1, 0)
-        if pid in running:
-            part, process, log, began = running.pop(pid)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            log.close()
-            end(part, process.returncode, began, usage.ru_utime + usage.ru_stime)
+        return False
 
 
-def table(parts: list[Part]) -> str:
+def table(parts: Sequence[Part]) -> str:
     """The parts, and what they took, as Markdown."""
-    rows = [("part", "tier", "result", "s", "processor, s", "load")]
+    rows = [("part", "tier", "result", "s", "processor, s", "of it compiling, s", "load")]
     rows += [
-        (p.name, p.tier, p.state, f"{p.wall:.0f}", f"{p.processor:.0f}", f"{p.load:.1f}")
+        (p.name, p.tier, p.state, f"{p.wall:.0f}", f"{p.processor:.0f}", f"{p.compiling:.0f}", f"{p.load:.1f}")
         if p.state != "not run"
-        else (p.name, p.tier, p.state, "", "", "")
+        else (p.name, p.tier, p.state, "", "", "", "")
         for p in parts
     ]
-    rows.append(("sum", "", "", "", f"{sum(p.processor for p in parts):.0f}", ""))
+    rows.append(
+        ("sum", "", "", "", f"{sum(p.processor for p in parts):.0f}", f"{sum(p.compiling for p in parts):.0f}", "")
+    )
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
 
     def line(row: tuple[str, ...]) -> str:
@@ -151,33 +194,87 @@ def table(parts: list[Part]) -> str:
 
 def fill(page: Path, text: str) -> None:
     """Puts a table between the marks of a page."""
-    before, rest = page.read_text().split(MARKS[0])
+    before, rest = page.read_text(encoding="utf-8").split(MARKS[0])
     _, after = rest.split(MARKS[1])
-    page.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
+    page.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}", encoding="utf-8")
+
+
+def notes(parts: Sequence[Part], others: Sequence[Part], why: dict[str, int]) -> list[str]:
+    """What ran, what did not, why, and how to run it: the lines below the table."""
+    lines = []
+    for reason, text in enumerate(turns.REASONS):
+        if of_it := [part.name for part in parts if part.name in why and why[part.name] == reason]:
+            lines.append(f"run because {text}: {', '.join(of_it)}")
+    if others:
+        names = " ".join(part.name for part in others)
+        lines.append(f"not run, since it is not their turn (all: make rest; these: python3 scripts/parts.py {names}):")
+        lines.append(f"  {', '.join(f'{part.name}, {part.seconds:.0f} s' for part in others)}")
+    if incomplete := [part for part in parts if part.missing]:
+        lines.append("not run, since it is not possible here:")
+        lines += [f"  {line.strip()}" for part in incomplete for line in part.missing.splitlines()]
+    for part in parts:
+        if part.seconds and part.processor > LONGER * part.seconds + 10:
+            said = f"of processor time, and scripts/parts.toml says {part.seconds:.0f} s"
+            lines.append(f"{part.name}: took {part.processor:.0f} s {said}")
+        if part.state == "not run":
+            failed = [need for need in part.needs if need in {one.name for one in parts if not passed(one)}]
+            lines.append(f"{part.name}: not run" + (f", since it needs {', '.join(failed)}" if failed else ""))
+        elif not passed(part):
+            lines.append(f"{part.name}: {part.state}; its output: {log_of(part).relative_to(ROOT)}")
+    return lines
+
+
+def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends a run as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def main() -> int:
     """Runs what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("parts", nargs="+", metavar="TIER|PART")
-    parser.add_argument("--markdown", type=Path, help="fill the table of this page")
+    parser.add_argument("names", nargs="+", metavar="TIER|PART")
+    parser.add_argument(
+        "--jobs", type=int, choices=range(1, 65), metavar="N", default=2, help="so many parts at once (2)"
+    )
+    parser.add_argument("--due", action="store_true", help="of the parts that take turns, those that this tree runs")
+    parser.add_argument("--dry", action="store_true", help="only say which parts that are, and what they take")
+    parser.add_argument("--strict", action="store_true", help="fail if something is not possible on this machine")
+    parser.add_argument("--markdown", type=Path, help="fill the table of this page, if all passed")
+    parser.add_argument("--record", action="store_true", help="note that this tree passed, in tests/parts.json")
     arguments = parser.parse_args()
-    parts = chosen(read(ROOT / "scripts" / "parts.toml"), arguments.parts)
+    known = turns.read()
+    every = turns.named(known.parts, arguments.names)
+    parts, why = every, dict[str, int]()
+    if arguments.due:
+        files = turns.contents()
+        why = turns.reasons(known, files)
+        parts = turns.due(known, every, turns.digest(files, list(files)), why)
+    others = [part for part in every if part not in parts]
+    if arguments.dry:
+        for part in parts:
+            reason = turns.REASONS[why[part.name]] if part.name in why else "always"
+            print(f"{part.name:20} {part.seconds:5.0f} s  {reason}")
+        print(f"{'sum':20} {sum(part.seconds for part in parts):5.0f} s", *notes([], others, why), sep="\n")
+        return 0
+    signal.signal(signal.SIGTERM, interrupted)
     began = time.monotonic()
-    run(parts)
+    ended = run_all(parts, arguments.jobs)
     minutes = (time.monotonic() - began) / 60
-    failed = [part for part in parts if part.state != "passed"]
+    failed = [part for part in parts if not passed(part)]
     summary = f"{minutes:.0f} minutes on {os.cpu_count()} processors, {platform.machine()}"
-    print(f"{table(parts)}\n\n{summary}")
-    for part in failed:
-        print(f"{part.name}: {part.state}; its output: {part.log.relative_to(ROOT)}")
-    if arguments.markdown and not failed:
-        fill(arguments.markdown, f"{table(parts)}\n\n{summary[0].upper()}{summary[1:]}.")
-    print(f"parts: {len(parts) - len(failed)} passed, {len(failed)} failed")
-    unreachable = any(part.state == "no registry" for part in failed)
-    if unreachable and all(part.state in ("no registry", "not run") for part in failed):
-        return os.EX_TEMPFAIL
-    return int(bool(failed))
+    print(f"{table(parts)}\n\n{summary}", *notes(parts, others, why), sep="\n")
+    if not failed and not any(part.missing for part in parts):
+        if arguments.markdown:
+            fill(arguments.markdown, f"{table(parts)}\n\n{summary[0].upper()}{summary[1:]}.")
+        if arguments.record:
+            turns.record(known)
+    print(f"parts: {len(parts) - len(failed)} passed, {len(failed)} failed", flush=True)
+    if not ended:
+        return 128 + signal.SIGINT
+    if failed:
+        without = all(part.state in ("no registry", "not run") for part in failed)
+        return os.EX_TEMPFAIL if without else 1
+    return int(arguments.strict and any(part.missing for part in parts))
 
 
 if __name__ == "__main__":

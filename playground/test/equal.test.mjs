@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { PROTOCOLS, crowd } from "./crowd.mjs";
 import { ROOT, explicate, native, text } from "./wasm.mjs";
 
 const FOLDERS = ["scenarios", "crates/explicate-scenario/templates"];
@@ -59,6 +60,15 @@ test("tables are equal to native ones to the last bit", () => {
   // A hash that does not depend on the tables would pass the line above.
   assert.equal(new Set(Object.values(here)).size, list.length);
   console.log(`${list.length} scenarios have equal hashes`);
+});
+
+// How fast they are is measured by speed.test.mjs.
+test("fifty flows run to their end, the same every time", () => {
+  for (const protocol of PROTOCOLS) {
+    const hops = explicate.hops(crowd(protocol));
+    assert.ok(hops > 1e5, `${protocol}: ${hops} packet-hops`);
+    assert.equal(explicate.hops(crowd(protocol)), hops);
+  }
 });
 
 test("a scenario with a mistake says where", () => {

@@ -4,23 +4,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { PROTOCOLS, crowd } from "./crowd.mjs";
 import { explicate, native } from "./wasm.mjs";
-
-const SCENARIO = `
-name = "speed"
-duration = "20s"
-[topology]
-kind = "dumbbell"
-pairs = 50
-access = { rate = "1Gbit/s", delay = "1ms", queue = "unlimited" }
-bottleneck = { rate = "100Mbit/s", delay = "38ms", queue = { kind = "droptail", limit = "1.0bdp" } }
-[[flows]]
-name = "flow"
-count = 50
-protocol = "PROTOCOL"
-packet = "1000B"
-start = { spread = "1s" }
-`;
 
 function here(scenario) {
   let best = 0;
@@ -33,9 +18,9 @@ function here(scenario) {
   return best;
 }
 
-for (const protocol of ["xcp", "cubic"]) {
+for (const protocol of PROTOCOLS) {
   test(`speed with ${protocol}`, () => {
-    const scenario = SCENARIO.replace("PROTOCOL", protocol);
+    const scenario = crowd(protocol);
     const file = join(mkdtempSync(join(tmpdir(), "playground-")), "speed.toml");
     writeFileSync(file, scenario);
     const natively = Number(native("speed", true, file));

@@ -16,6 +16,8 @@ export function text(file) {
 
 /** Runs an example of the crate natively; returns what it prints. */
 export function native(example, release, ...args) {
-  const cargo = ["run", "--quiet", ...(release ? ["--release"] : []), "-p", "explicate-wasm", "--example", example, "--"];
+  // Without `-p`: a debug build has the features, and so the libraries, that `cargo test` has built.
+  const choice = release ? ["--release", "-p", "explicate-wasm"] : [];
+  const cargo = ["run", "--quiet", ...choice, "--example", example, "--"];
   return execFileSync("cargo", [...cargo, ...args], { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 26 });
 }

@@ -118,7 +118,8 @@ def _varied(results: Results) -> dict[str, str]:
 def _warnings(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
-    items = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
+    # Without the lines of the scenario below it.
+    items = "".join(f"<li>{escape(warning.splitlines()[0])}</li>" for warning in warnings)
     return f'<section class="notice" aria-label="warnings"><h2>Warnings</h2><ul>{items}</ul></section>'
 
 

@@ -53,7 +53,8 @@ class Source:
 
     def anonymous(self, message: str) -> str:
         """Return `message` without this source's path, fit for a result file."""
-        return message.replace(f"{self.origin}:", "scenario:")
+        prefix = f"{self.origin}:"
+        return f"scenario:{message.removeprefix(prefix)}" if message.startswith(prefix) else message
 
 
 def decoded(file: BinaryIO, origin: str) -> str:

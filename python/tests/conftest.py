@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -40,6 +41,15 @@ COMPILED: ModuleType = sys.modules["explicate._native"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-native", action="store_true", help="fail, not skip, if the compiled engine is missing")
     parser.addoption("--screenshots", metavar="DIR", help="keep the browser tests' pictures here")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test of experiments is of one paper, whose letter its id begins with: `make papers-N` runs those of N."""
+    for item in items:
+        if item.get_closest_marker("papers") and not re.search(r"\[[A-Z]:", item.name):
+            raise pytest.UsageError(
+                f"{item.nodeid}: the id of a test of papers begins with a paper's letter, as in [N: …]"
+            )
 
 
 @pytest.fixture

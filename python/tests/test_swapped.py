@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ RENO_BESIDE_RENO: Mapping[str, Any] = {"flows.lossy.protocol": "reno", "flows.lo
 
 def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict[str, bool | None]:
     (attempt,) = attempts([experiments()[experiment]], "quick", settings=settings)
-    kept = Store(folder)
+    finished = os.environ.get("EXPLICATE_PAPERS_STORE")  # of the same engine: `make papers` has just run the shard
+    kept = Store(folder, Store(Path(finished)) if finished else None)
     kept.perform(attempt.block_jobs(0), 2, lambda _done, _all: None)
     return {key: block.holds for key, block in attempt.judge_block(kept, 0).items()}
 

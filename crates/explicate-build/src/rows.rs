@@ -75,6 +75,7 @@ impl FlowRow<'_> {
             rtt.into(),
             completed.into(),
             (u64::from(flow.damaged - flow_before.damaged) + receiver.damaged - sink_before.damaged).into(),
+            u64::from(flow.ignored_echoes - flow_before.ignored_echoes).into(),
             self.sessions.0.into(),
             self.sessions.1.into(),
         ]);

@@ -91,6 +91,13 @@ pub const FLOWS: &[Column] = &[
         Kind::U64,
         "Packets and acknowledgements of the flow that arrived damaged and were dropped.",
     ),
+    column(
+        "ignored_echoes",
+        "packets",
+        Kind::U64,
+        "Acknowledgements that the sender dropped because they echo no packet of the present connection: late ones of an earlier \
+         session, or forged ones.",
+    ),
     column("sessions", "", Kind::U64, "Connections started in the whole run; one, except for flows with `session`."),
     column("torn_down", "", Kind::U64, "Sessions aborted by timeouts in the whole run."),
 ];

@@ -82,7 +82,7 @@ fn columns_are_documented_once() {
     assert_eq!(
         names(FLOWS),
         "run flow group protocol start_s size_bytes goodput_bps throughput_bps sent_packets retransmissions timeouts \
-         timeouts_total rtt_mean_ms completion_s damaged sessions torn_down"
+         timeouts_total rtt_mean_ms completion_s damaged ignored_echoes sessions torn_down"
     );
     assert_eq!(
         names(LINKS),

@@ -146,6 +146,21 @@ pub struct Loss {
     pub marked: bool,
 }
 
+/// What was taken for a loss had arrived: the response to it was wrong, and is taken back.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct Undo {
+    /// Now.
+    pub now: Time,
+    /// The window when the loss was reported, segments.
+    pub cwnd: f64,
+    /// The threshold of slow start when the loss was reported, segments: three quarters of the window at least, as Linux
+    /// saves it.
+    pub ssthresh: f64,
+    /// Smoothed round-trip time.
+    pub srtt: Time,
+}
+
 /// A transmission.
 #[non_exhaustive]
 pub struct Sent {
@@ -190,6 +205,17 @@ pub trait Sender: Send {
     fn on_ack(&mut self, ack: &Ack<'_>);
     /// A loss or mark was detected.
     fn on_loss(&mut self, loss: &Loss);
+    /// Where slow start ends, segments; infinite if it has no such threshold. The endpoint saves it when it reports a loss.
+    fn threshold(&self) -> f64 {
+        f64::INFINITY
+    }
+    /// The response to the last loss was wrong: restores window and threshold. By default [`Sender::resume`] with the
+    /// window before the loss, if that is larger.
+    fn on_undo(&mut self, undo: &Undo) {
+        if undo.cwnd > self.allowance().cwnd {
+            self.resume(undo.now, undo.cwnd, undo.srtt);
+        }
+    }
     /// The timer requested by [`Sender::next_timer`] expired; the next one has to be later.
     fn on_timer(&mut self, _now: Time) {}
     /// When [`Sender::on_timer`] is to be called.

@@ -53,7 +53,7 @@ use self::watch::{Round, Watch};
 use crate::agent::Address;
 pub use crate::api::object::ActiveController;
 use crate::api::object::{Interest, SenderObject};
-use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Sent};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Sent, Undo};
 use crate::units::{Rate, Time};
 use crate::wire::{Congestion, Packet};
 
@@ -297,6 +297,18 @@ impl SenderObject for Guard {
         }
         self.reports |= loss.kind == LossKind::Duplicates;
         self.keep_in_step(loss.now, loss.srtt);
+    }
+    fn threshold(&self) -> f64 {
+        if self.tcp_counts() { self.tcp.threshold() } else { self.own.threshold() }
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        if self.answered || self.nothing_came() {
+            self.own.on_undo(undo);
+        }
+        if self.tcp_counts() {
+            self.tcp.on_undo(undo);
+        }
+        self.keep_in_step(undo.now, undo.srtt);
     }
     fn on_timer(&mut self, now: Time) {
         if self.own.next_timer() <= now {

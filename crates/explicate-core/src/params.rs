@@ -120,16 +120,18 @@ pub struct Info {
 pub struct Conflict {
     /// The useless parameter, and the other one.
     pub params: [&'static str; 2],
-    /// What follows, and what to write: a sentence for the user.
-    pub message: String,
+    /// What follows: the beginning of a sentence for the user.
+    pub what: String,
+    /// What to write: its end.
+    pub write: String,
     /// The values contradict each other: other programs refuse them, and so does the scenario.
     pub refused: bool,
 }
 
 impl Conflict {
     /// A warning.
-    pub fn new(params: [&'static str; 2], message: String) -> Conflict {
-        Conflict { params, message, refused: false }
+    pub fn new(params: [&'static str; 2], what: String, write: impl Into<String>) -> Conflict {
+        Conflict { params, what, write: write.into(), refused: false }
     }
 }
 

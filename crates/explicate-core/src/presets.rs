@@ -12,6 +12,8 @@ pub struct Preset {
     pub protocol: &'static str,
     /// The recovery's name.
     pub recovery: &'static str,
+    /// The name stands for this recovery, so a stack leaves it.
+    pub names_recovery: bool,
     /// Parameters that differ from the defaults, as a scenario would write them in base units.
     pub params: &'static [(&'static str, f64)],
     /// Parameters of the controllers on its path that differ from the defaults, where a port's router is `auto`.
@@ -39,7 +41,13 @@ const fn preset(
     source: &'static str,
     summary: &'static str,
 ) -> Preset {
-    Preset { name, summary, source, protocol, recovery, params: &[], router: &[], fallback: DEFAULT_FALLBACK }
+    let fallback = DEFAULT_FALLBACK;
+    Preset { name, summary, source, protocol, recovery, names_recovery: false, params: &[], router: &[], fallback }
+}
+
+/// Packets that are not repeated.
+const fn unreliable(name: &'static str, source: &'static str, summary: &'static str) -> Preset {
+    Preset { names_recovery: true, ..preset(name, name, "none", source, summary) }
 }
 
 /// A variant of paper D's Table 1: a controller that only explicit feedback changes, over a recovery with these
@@ -51,7 +59,11 @@ const fn of_paper_003(
     params: &'static [(&'static str, f64)],
     summary: &'static str,
 ) -> Preset {
-    Preset { params, ..preset(name, protocol, recovery, "De Vleeschouwer, Frossard 2008, Table 1", summary) }
+    Preset {
+        params,
+        names_recovery: true,
+        ..preset(name, protocol, recovery, "De Vleeschouwer, Frossard 2008, Table 1", summary)
+    }
 }
 /// `on_loss = "keep"`.
 const KEEP: (&str, f64) = ("on_loss", 1.0);
@@ -63,15 +75,28 @@ const NO_LR: [(&str, f64); 2] = [("restart_on_any", 0.0), ("retransmission_timer
 pub const PRESETS: &[Preset] = &[
     Preset {
         params: &[("on_duplicates", 1.0)],
+        names_recovery: true,
         ..preset("tahoe", "reno", "tahoe", "Jacobson, SIGCOMM 1988", "TCP Tahoe: every loss restarts from one segment")
     },
     preset("reno", "reno", "reno", "RFC 5681", "TCP Reno: AIMD window, fast retransmit and fast recovery"),
-    preset("newreno", "reno", "newreno", "RFC 5681, RFC 6582", "TCP NewReno: AIMD window, partial acknowledgements"),
-    preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
+    Preset {
+        names_recovery: true,
+        ..preset(
+            "newreno",
+            "reno",
+            "newreno",
+            "RFC 5681, RFC 6582",
+            "TCP NewReno: AIMD window, partial acknowledgements",
+        )
+    },
+    Preset {
+        names_recovery: true,
+        ..preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements")
+    },
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
-    preset("video", "video", "none", "paper D section 8.1", "Live video over UDP that follows XCP's feedback"),
-    preset("video_xtcp", "video_xtcp", "none", "paper D section 8.1", "Live video over UDP that follows XTCP's flags"),
-    preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate, without congestion control"),
+    unreliable("video", "paper D section 8.1", "Live video over UDP that follows XCP's feedback"),
+    unreliable("video_xtcp", "paper D section 8.1", "Live video over UDP that follows XTCP's flags"),
+    unreliable("greedy", "RFC 768", "UDP at a constant rate, without congestion control"),
     preset("hstcp", "hstcp", "sack", "RFC 3649, RFC 6675", "HighSpeed TCP with selective acknowledgements"),
     preset("bic", "bic", "sack", "Xu, Harfoush, Rhee, INFOCOM 2004", "BIC with selective acknowledgements"),
     Preset {

@@ -127,6 +127,10 @@ impl Reassembly {
         }
     }
 
+    /// Whether a segment has arrived; of those that were skipped nothing is known.
+    pub fn has(&self, segment: u32) -> bool {
+        segment < self.next || self.beyond.as_ref().is_some_and(|beyond| beyond.range_of(segment).is_some())
+    }
     /// The ranges to report: that of the newest arrival first, then those reported before.
     #[inline]
     pub fn ranges(&self) -> SackRanges {

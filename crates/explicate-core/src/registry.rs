@@ -14,6 +14,7 @@ use crate::params::Param;
 use crate::presets::{PRESETS, Preset};
 use crate::qdisc::AnyQdiscKind;
 use crate::recovery::{AnyRecoveryKind, COMMON};
+use crate::stacks::{STACKS, Stack};
 
 use crate::endpoint::PARAMS as FLOW;
 
@@ -44,10 +45,20 @@ pub struct Resolved {
     pub recovery: &'static AnyRecoveryKind,
     /// Parameters that the preset sets.
     pub params: &'static [(&'static str, f64)],
+    /// The stack, which sets the parameters that neither the preset nor the scenario sets.
+    pub stack: Option<&'static Stack>,
     /// Parameters of controllers that the preset sets.
     pub router: &'static [(&'static str, f64)],
     /// The preset used when the other end refuses explicit feedback.
     pub fallback: &'static str,
+}
+
+impl Resolved {
+    /// The parameters that the preset sets, then those that the stack sets; of two values of a name the first counts.
+    pub fn sets(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let explicit = self.protocol.explicit();
+        self.params.iter().copied().chain(self.stack.into_iter().flat_map(move |stack| stack.sets(explicit)))
+    }
 }
 
 /// Every protocol: those of this crate, then those that were registered at run time, in the order of their registration.
@@ -83,26 +94,34 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
 
-/// Resolves a flow's `protocol` key; the error lists the accepted names.
+/// Resolves a flow's `protocol` key, without a stack; the error lists the accepted names.
 pub fn resolve(name: &str) -> Result<Resolved, String> {
+    resolve_in(name, None)
+}
+
+/// Resolves a flow's `protocol` key for a host with this stack; the error lists the accepted names.
+pub fn resolve_in(name: &str, stack: Option<&'static Stack>) -> Result<Resolved, String> {
     if let Some(p) = preset(name) {
         let unknown = |what: &str| format!("preset `{name}` names the {what}, which is not registered");
+        let repair = stack.and_then(|s| s.recovery_of(p)).unwrap_or(p.recovery);
         return Ok(Resolved {
             protocol: protocol(p.protocol).ok_or_else(|| unknown(p.protocol))?,
-            recovery: recovery(p.recovery).ok_or_else(|| unknown(p.recovery))?,
+            recovery: recovery(repair).ok_or_else(|| unknown(repair))?,
             params: p.params,
+            stack,
             router: p.router,
             fallback: p.fallback,
         });
     }
-    let (first, second) = name.split_once('/').unwrap_or((name, crate::presets::DEFAULT_RECOVERY));
+    let repair = stack.and_then(|s| s.recovery).unwrap_or(crate::presets::DEFAULT_RECOVERY);
+    let (first, second) = name.split_once('/').unwrap_or((name, repair));
     let Some(protocol) = protocol(first) else {
         return Err(unknown("protocol", first, PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()))));
     };
     let Some(recovery) = recovery(second) else {
         return Err(unknown("recovery", second, RECOVERIES.iter().map(|r| r.name())));
     };
-    Ok(Resolved { protocol, recovery, params: &[], router: &[], fallback: crate::presets::DEFAULT_FALLBACK })
+    Ok(Resolved { protocol, recovery, params: &[], stack, router: &[], fallback: crate::presets::DEFAULT_FALLBACK })
 }
 
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
@@ -114,7 +133,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// One row of `explicate protocols`.
 pub struct Entry {
-    /// `protocol`, `recovery`, `router`, `qdisc`, `channel`, `medium`, `estimator` or `preset`.
+    /// `protocol`, `recovery`, `router`, `qdisc`, `channel`, `medium`, `estimator`, `stack` or `preset`.
     pub kind: &'static str,
     /// The name in scenarios.
     pub name: &'static str,
@@ -153,6 +172,9 @@ pub fn entries() -> Vec<Entry> {
     }
     for m in MEDIA {
         put("medium", m.name(), m.summary(), m.source(), m.params());
+    }
+    for s in STACKS {
+        put("stack", s.name, s.summary, s.source, &[]);
     }
     for p in PRESETS {
         // Keys of a flow with this preset: the parameters of the protocol, of the recovery, and of every flow.

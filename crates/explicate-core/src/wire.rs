@@ -21,7 +21,7 @@
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN), otherwise a mark in 0xf0 | the same; a code of the protocol in 0x0c, number of SACK ranges in 0x03 |
+//! | 1 | options (SYN: 0xfc), otherwise a mark in 0xf0 | the same; a code of the protocol in 0x0c, number of SACK ranges in 0x03 |
 //! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs, 0 = none; with marks the number of data packets that have arrived |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
@@ -33,7 +33,7 @@
 //!
 //! | field | range | beyond it |
 //! | --- | --- | --- |
-//! | timestamp | 17.18 s | repeats: the sender's record of departures tells its times apart, and an echo of none is ignored |
+//! | timestamp | 17.18 s | repeats: the sender's record of departures tells its times apart, and an echo of none is ignored and counted |
 //! | receiver's time stamp | 1.05 s | repeats: of the possible spans the one nearest to that between the acknowledgements, right to 0.52 s |
 //! | data packets that have arrived | 65,536 | repeats: right if less than 32,768 are missing between two acknowledgements |
 //! | packet number | 2^32 | repeats: compared within 2^31 packets |

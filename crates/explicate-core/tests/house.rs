@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use explicate_core::endpoint;
 use explicate_core::params::{Param, Unit};
 use explicate_core::presets::PRESETS;
-use explicate_core::recovery;
-use explicate_core::registry::{controller, entries, resolve};
+use explicate_core::recovery::{self, RECOVERIES};
+use explicate_core::registry::{self, controller, entries, resolve};
+use explicate_core::stacks::{NAMES, STACKS};
 
 /// All that the papers name, by kind of registry entry: senders and their TCP rivals, recoveries, queues, routers.
 const NAMED: &[(&str, &[&str])] = &[
@@ -108,6 +109,29 @@ fn presets_set_declared_parameters() {
         };
         preset.params.iter().for_each(|&set| declared(&of_flow, set));
         preset.router.iter().for_each(|&set| declared(&[of_router], set));
+    }
+}
+
+/// What a stack sets is a parameter of some flow, and its value is possible. A stack whose recovery is not registered would
+/// leave its flows without one.
+#[test]
+fn stacks_set_declared_parameters() {
+    assert!(STACKS.iter().map(|s| s.name).eq(NAMES.iter().copied()));
+    let laws = registry::protocols().map(|p| p.params());
+    let repairs = RECOVERIES.iter().map(|r| r.params());
+    let lists: Vec<&[Param]> = laws.chain(repairs).chain([recovery::COMMON, endpoint::PARAMS]).collect();
+    for stack in STACKS {
+        assert!(stack.recovery.is_none_or(|name| registry::recovery(name).is_some()), "{}", stack.name);
+        for (name, value) in stack.params.iter().chain(stack.end_to_end) {
+            let declared: Vec<&Param> = lists.iter().copied().flatten().filter(|p| p.name == *name).collect();
+            assert!(!declared.is_empty(), "{} sets `{name}`, which is not declared", stack.name);
+            let possible = |p: &&Param| match p.unit {
+                Unit::Choice(words) => value.fract() == 0.0 && (*value as usize) < words.len(),
+                Unit::Flag => *value == 0.0 || *value == 1.0,
+                _ => (p.min..=p.max).contains(value),
+            };
+            assert!(declared.iter().all(possible), "{}: {name} = {value}", stack.name);
+        }
     }
 }
 

@@ -76,11 +76,39 @@ fn exchange(protocol: &'static AnyProtocol, text: &mut String) {
     record(text, protocol.name(), "ack", &packet, &SackRanges::NONE);
 }
 
+/// The lines of a flow whose first segment comes twice: its set-up, and the report of the duplicate.
+fn report(text: &mut String) {
+    let rack = registry::resolve("reno/rack").expect("rack is registered");
+    let values = Values::default();
+    let (protocol, recovery, interface) = (rack.protocol, rack.recovery, Rate::mbps(100));
+    let init = FlowInit { id: 7, protocol, fallback: protocol, recovery, values: &values, packet: 1500, interface };
+    let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
+    flow.write(200_000, true);
+    let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::default());
+    assert!(flow.poll_transmit(Time::ZERO, &mut packet));
+    record(text, "rack", "syn", &packet, &SackRanges::NONE);
+    assert!(receiver.turn(DELAY, &mut packet, &mut sack));
+    record(text, "rack", "syn-ack", &packet, &SackRanges::NONE);
+    flow.handle_packet(DELAY + DELAY, &packet, &SackRanges::NONE);
+    for what in ["first", "second"] {
+        let mut copy = Packet::EMPTY;
+        if what == "first" {
+            assert!(flow.poll_transmit(DELAY + DELAY, &mut packet));
+        }
+        copy.clone_from(&packet);
+        copy.transport.set_packet_number(if what == "first" { 1 } else { 9 });
+        assert!(receiver.turn(DELAY + DELAY + DELAY, &mut copy, &mut sack));
+        let ranges = if copy.transport.sack_count() > 0 { sack } else { SackRanges::NONE };
+        record(text, "rack", what, &copy, &ranges);
+    }
+}
+
 #[test]
 fn every_protocol_writes_the_recorded_bytes() {
     let mut text = String::new();
     let answered = PROTOCOLS.iter().filter(|protocol| registry::controller(**protocol).is_some());
     answered.for_each(|&protocol| exchange(protocol, &mut text));
+    report(&mut text);
     assert!(text.lines().count() >= 50, "five lines for each of ten protocols");
     assert!(text == include_str!("wire_vectors.txt"), "the bytes on the wire are no longer those recorded:\n{text}");
 }

@@ -59,7 +59,7 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
         refuse(&format!("params.{param}"), format!("`{param}` is not covered: {remedy}"));
     }
     let flow = endpoint::Params::of(&group.values);
-    let tick = recovery::Common::of(&group.values).clock_tick;
+    let tick = recovery::Common::of(&group.values).clock();
     let given = [
         ("acks", flow.acks != endpoint::Acks::Counted, "every packet is acknowledged"),
         ("ack_every", flow.ack_every != 1.0, "every packet is acknowledged"),

@@ -21,15 +21,15 @@ use crate::routing::Routes;
 
 /// Checks the duration, before it is used.
 pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
-    let place = reader.get("duration").map_or(reader.place, |n| n.place);
+    let place = reader.get("duration").map_or(Place::Unwritten("duration"), |n| n.place);
     if scenario.duration < Time::micros(1) {
         reader.ctx.error(place, "`duration` has to be at least 1us");
     }
     if scenario.warmup >= scenario.duration {
         let (warmup, duration) = (written(scenario.warmup), written(scenario.duration));
-        reader
-            .ctx
-            .warn(format!("nothing is measured: the warmup ({warmup}) is not shorter than the duration ({duration})"));
+        let place = reader.get("warmup").map_or(place, |n| n.place);
+        let what = format!("nothing is measured: the warmup ({warmup}) is not shorter than the duration ({duration})");
+        reader.ctx.warn(place, what, "write a shorter `warmup` or a longer `duration`");
     }
 }
 
@@ -47,31 +47,38 @@ pub(crate) fn seeds(reader: &Reader<'_>, scenario: &Scenario) {
 pub(crate) fn whole(
     ctx: &Context<'_>,
     reader: &Reader<'_>,
+    graph: &Graph,
     scenario: &Scenario,
     crossings: &[Crossing],
     declined: &Declined,
     phases: &mut [Routes],
 ) {
     sizes(ctx, reader, scenario, crossings);
-    routers(ctx, scenario, declined, phases);
-    agents(ctx, scenario);
+    routers(ctx, reader, graph, scenario, declined, phases);
+    agents(ctx, graph, scenario);
     if let (false, Some(routes)) = (ctx.fluid, phases.first_mut()) {
         let processing = |group: &FlowGroup| group.processing != Processing::None;
-        phase_effects::check(ctx, scenario, crossings, routes, processing);
-        intervals(ctx, scenario, routes);
+        phase_effects::check(ctx, graph, scenario, crossings, routes, processing);
+        intervals(ctx, reader, graph, scenario, routes);
     }
-    if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
-        ctx.warn(format!("the change of routes at {} comes after the end of the run", written(late.at)));
+    if let Some(index) = scenario.reroutes.iter().position(|r| r.at >= scenario.duration) {
+        let place = reader.at(&["reroute", &index.to_string(), "at"]);
+        let at = written(scenario.reroutes[index].at);
+        let what = format!("the change of routes at {at} comes after the end of the run");
+        ctx.warn(place, what, "write an earlier `at` or a longer `duration`");
     }
-    for group in &scenario.flows {
+    for (index, group) in scenario.flows.iter().enumerate() {
         let first = match group.start {
             Start::At(t) => t,
             Start::Spread { from, .. } | Start::Uniform { from, .. } | Start::Poisson { from, .. } => from,
         };
+        let place = |key: &str| reader.at(&["flows", &index.to_string(), key]);
         if first >= scenario.duration {
-            ctx.warn(format!("the flows of `{}` start after the end of the run", group.name));
+            let what = format!("the flows of `{}` start after the end of the run", group.name);
+            ctx.warn(place("start"), what, "write an earlier `start` or a longer `duration`");
         } else if group.stop.is_some_and(|stop| stop <= first) {
-            ctx.warn(format!("the flows of `{}` stop before they start", group.name));
+            let what = format!("the flows of `{}` stop before they start", group.name);
+            ctx.warn(place("stop"), what, "write a later `stop` or an earlier `start`");
         }
     }
 }
@@ -132,7 +139,14 @@ pub(crate) fn declined(graph: &Graph) -> Declined {
 }
 
 /// Warns about explicit flows that cross ports without a controller of their protocol.
-fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: &mut [Routes]) {
+fn routers(
+    ctx: &Context<'_>,
+    reader: &Reader<'_>,
+    graph: &Graph,
+    scenario: &Scenario,
+    declined: &Declined,
+    phases: &mut [Routes],
+) {
     let mut needed: Vec<[Vec<&str>; Match::ALL.len()]> = vec![Default::default(); scenario.links.len()];
     for group in &scenario.flows {
         let protocol = group.resolved.protocol;
@@ -155,14 +169,16 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
                 }
             }
         }
-        let names: Vec<&str> =
-            scenario.links.iter().zip(&silent).filter(|(_, s)| **s).map(|(l, _)| l.name.as_str()).collect();
-        if !names.is_empty() && !protocol.bears_plain_routers() {
+        let mute: Vec<usize> = (0..silent.len()).filter(|link| silent[*link]).collect();
+        let names: Vec<&str> = mute.iter().map(|link| scenario.links[*link].name.as_str()).collect();
+        if let (Some(first), false) = (mute.first(), protocol.bears_plain_routers()) {
             let (group, protocol) = (&group.name, protocol.name());
-            ctx.warn(format!(
-                "the flows of `{group}` use {protocol}, but no {protocol} router runs on {}",
-                some(&names)
-            ));
+            let props = graph.port(*first);
+            let key = if props.classes.iter().flatten().any(|c| c.router.is_some()) { "classes" } else { "router" };
+            let what =
+                format!("the flows of `{group}` use {protocol}, but no {protocol} router runs on {}", some(&names));
+            let write = format!("write `router = {:?}` there, or \"none\" if that is meant", controller.name());
+            ctx.warn(props.at(key), what, write);
         }
     }
     // A class has one controller: of several it takes the first of the list.
@@ -179,17 +195,25 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
             .find(|name| needed.contains(name))
             .unwrap_or("none");
         let names: Vec<&str> = torn.iter().map(|(l, ..)| l.name.as_str()).collect();
+        // The first group whose controller does not run.
+        let asks = |group: &FlowGroup| {
+            registry::controller(group.resolved.protocol)
+                .is_some_and(|c| c.name() != first && needed.contains(&c.name()))
+        };
+        let index = scenario.flows.iter().position(asks).unwrap_or(0).to_string();
         let needed = needed.join(" and ");
-        ctx.warn(format!("a port has one router, but flows need {needed} on {}: {first} runs", some(&names)));
+        let what = format!("a port has one router, but flows need {needed} on {}: {first} runs", some(&names));
+        let write = format!("choose protocols that {first} answers, or a path of its own for the others");
+        ctx.warn(reader.at(&["flows", &index, "protocol"]), what, write);
     }
 }
 
 /// Warns about flows whose round trip takes two of the longest control intervals, or more, of controllers at their hosts. No
 /// other flow's packets pass there, so the interval after that of a window is empty, and there is nothing to give to the next
 /// window.
-fn intervals(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
+fn intervals(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, scenario: &Scenario, routes: &mut Routes) {
     const BOUND: &str = "max_interval";
-    for group in &scenario.flows {
+    for (index, group) in scenario.flows.iter().enumerate() {
         let protocol = group.resolved.protocol;
         let Some(controller) = registry::controller(protocol) else { continue };
         let params = controller.router_params();
@@ -202,20 +226,32 @@ fn intervals(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
                 None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
             };
             let rtt = data.iter().chain(&acks).fold(Time::ZERO, |sum, l| sum + scenario.links[*l as usize].delay);
-            let short = data.first().into_iter().chain(data.last()).find_map(|link| {
-                let link = &scenario.links[*link as usize];
+            let short = data.first().into_iter().chain(data.last()).find_map(|number| {
+                let link = &scenario.links[*number as usize];
                 let port = scenario.port(link);
                 let mut routers = port.routers_of(port.class_of(protocol.congestion_header())).iter();
                 let mine = routers.find(|r| r.protocol.name() == controller.name())?;
                 let bound = Time::from_secs_f64(mine.values.get(params, BOUND));
-                (rtt >= bound + bound).then_some((&link.name, bound))
+                (rtt >= bound + bound).then_some((*number as usize, bound))
             });
             if let Some((link, bound)) = short {
-                let (name, router, rtt, bound) = (&group.name, controller.name(), written(rtt), written(bound));
-                ctx.warn(format!(
+                let props = graph.port(link);
+                // The flow is what asks for a router that is not written.
+                let place = match props.router {
+                    Some(Router::Of(..)) => props.at("router"),
+                    _ => reader.at(&["flows", &index.to_string(), "protocol"]),
+                };
+                let (name, router, link) = (&group.name, controller.name(), &scenario.links[link].name);
+                let long = written(Time::secs(rtt.0.div_ceil(1_000_000_000)));
+                let (rtt, bound) = (written(rtt), written(bound));
+                let what = format!(
                     "the flows of `{name}` may never grow: their round trip ({rtt}) takes at least twice the `{BOUND}` ({bound}) of \
-                     the {router} router on {link}; set a longer one there and on the rest of the path"
-                ));
+                     the {router} router on {link}"
+                );
+                let write = format!(
+                    "set a longer one there and on the rest of the path, like `router = {{ kind = {router:?}, {BOUND} = {long:?} }}`"
+                );
+                ctx.warn(place, what, write);
                 break;
             }
         }
@@ -224,14 +260,17 @@ fn intervals(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
 
 /// Ports of one router that set different parameters of its agent: the first port is used. A port without settings
 /// sets none.
-fn agents(ctx: &Context<'_>, scenario: &Scenario) {
+fn agents(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario) {
     for ((node, protocol), ports) in controller_ports(scenario) {
         if let Some((param, first, link)) = differing(&ports) {
             let (node, first, link) = (&scenario.nodes[node], &first.name, &link.name);
-            return ctx.warn(format!(
+            let number = scenario.links.iter().position(|l| l.name == *link || scenario.port(l).name == *link);
+            let place = number.map_or(Place::Unwritten("link"), |number| graph.port(number).at("router"));
+            let what = format!(
                 "`{node}` has one agent for all its ports, but {first} and {link} differ in `{param}` of {protocol}: \
                  {first} goes"
-            ));
+            );
+            return ctx.warn(place, what, format!("write the same `{param}` at both"));
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Place {
     At { start: usize, end: usize },
     /// Number of the override.
     Set(usize),
+    /// Not written: the path of its key.
+    Unwritten(&'static str),
 }
 
 impl Place {
@@ -138,6 +140,22 @@ pub(crate) fn some(names: &[&str]) -> String {
         names.join(", ")
     } else {
         format!("{}, {} and {} others", names[0], names[1], names.len() - 2)
+    }
+}
+
+/// The place of a value below keys and, by number, entries of lists.
+pub(crate) fn at(table: &Table, path: &[&str]) -> Option<Place> {
+    let (key, rest) = path.split_first()?;
+    let node = table.get(key)?;
+    below(node, rest)
+}
+
+fn below(node: &Node, path: &[&str]) -> Option<Place> {
+    match (&node.data, path) {
+        (_, []) => Some(node.place),
+        (Data::Table(table), _) => at(table, path).or(Some(node.place)),
+        (Data::List(nodes), [index, rest @ ..]) => below(nodes.get(index.parse::<usize>().ok()?)?, rest),
+        _ => Some(node.place),
     }
 }
 

@@ -5,6 +5,7 @@ use explicate_core::params::{Param, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery;
 use explicate_core::registry::{self, Resolved, protocols};
+use explicate_core::stacks::{self, Stack};
 use explicate_core::units::Time;
 
 use crate::document::{Data, Node, Place, Table, quoted};
@@ -83,8 +84,20 @@ pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
     }
 }
 
-/// Reads a group; `None` if the reported errors prevent it. `processing` is the default of the group.
-pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Processing) -> Option<Group> {
+/// Reads the key `stack`; reports errors.
+pub(crate) fn read_stack(reader: &Reader<'_>) -> Option<&'static Stack> {
+    reader.word("stack").and_then(stacks::stack)
+}
+
+/// What the scenario gives to groups that have no own value.
+#[derive(Clone, Copy)]
+pub(crate) struct Defaults {
+    pub(crate) processing: Processing,
+    pub(crate) stack: Option<&'static Stack>,
+}
+
+/// Reads a group; `None` if the reported errors prevent it.
+pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, defaults: Defaults) -> Option<Group> {
     let known_name = match &node.data {
         Data::Table(table) => table.text("name").map(|n| format!("[[flows]] `{}`", short(n))),
         _ => None,
@@ -96,10 +109,11 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Pro
     let start = read_start(&reader);
     let traffic = read_traffic(&reader);
     let (stop, path) = (reader.time("stop"), read_path(&reader));
-    let processing = read_processing(&reader).unwrap_or(processing);
+    let processing = read_processing(&reader).unwrap_or(defaults.processing);
+    let stack = read_stack(&reader).or(defaults.stack);
     let protocol = reader.need("protocol").and_then(|node| Some((text(ctx, node, "protocol")?, node.place)));
     let (protocol, place) = protocol?;
-    let resolved = resolve(ctx, protocol, place)?;
+    let resolved = resolve(ctx, protocol, stack, place)?;
     let chosen = read_params(&reader, &resolved);
     let packet = read_packet(&reader, &resolved);
     Some(Group {
@@ -140,8 +154,8 @@ impl Group {
     }
 }
 
-fn resolve(ctx: &Context<'_>, name: &str, place: Place) -> Option<Resolved> {
-    match registry::resolve(name) {
+fn resolve(ctx: &Context<'_>, name: &str, stack: Option<&'static Stack>, place: Place) -> Option<Resolved> {
+    match registry::resolve_in(name, stack) {
         Ok(resolved) => Some(resolved),
         Err(message) => {
             let known = PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()));
@@ -187,10 +201,10 @@ fn read_params(reader: &Reader<'_>, resolved: &Resolved) -> Vec<Chosen> {
             chosen.push(Chosen { param, given: Given::Number(paced as u8 as f64), place: node.place });
         }
     }
-    for (name, value) in resolved.params {
-        let param = declared.iter().copied().find(|p| p.name == *name);
+    for (name, value) in resolved.sets() {
+        let param = declared.iter().copied().find(|p| p.name == name);
         if let Some(param) = param.filter(|p| !chosen.iter().any(|c| c.param.name == p.name)) {
-            chosen.push(Chosen { param, given: Given::Number(*value), place });
+            chosen.push(Chosen { param, given: Given::Number(value), place });
         }
     }
     // One order, regardless of where the value was given.
@@ -440,6 +454,7 @@ pub(crate) fn written(group: &Group, count: u32, path: &str) -> String {
             Start::Uniform { from, over } => format!("{{ uniform = {}, from = {} }}", time(*over), time(*from)),
         },
     ));
+    lines.extend(group.resolved.stack.map(|stack| ("stack", quoted(stack.name))));
     let processing = match group.processing {
         Processing::None => quoted("none"),
         Processing::Auto => quoted("auto"),

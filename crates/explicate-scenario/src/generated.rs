@@ -49,8 +49,12 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
         Reader::open(ctx, node, keys, format!("[topology.{name}]")).map(|r| Props::read(&r))
     };
     let middle_name = middle_name(kind);
-    let middle = section(middle_name, keys::PROPS).unwrap_or_default();
-    let access = section("access", keys::ACCESS).unwrap_or_default();
+    let [middle_path, access_path] = match kind {
+        Kind::Dumbbell => ["topology.bottleneck", "topology.access"],
+        _ => ["topology.link", "topology.access"],
+    };
+    let middle = section(middle_name, keys::PROPS).unwrap_or_else(|| Props::unwritten(middle_path));
+    let access = section("access", keys::ACCESS).unwrap_or_else(|| Props::unwritten(access_path));
     if let Some(r) = &reader {
         misplaced(r, kind);
     }

@@ -50,6 +50,14 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// The properties of the port that feeds a link.
+    pub(crate) fn port(&self, link: usize) -> &Props {
+        let draft = &self.links[link];
+        match draft.over {
+            Some((medium, from, _)) => &self.media[medium].stations[from].props,
+            None => &self.props[draft.props].props,
+        }
+    }
     /// A node by name; the error is a sentence.
     pub(crate) fn node(&self, name: &str) -> Result<usize, String> {
         match self.by_name.get(name) {

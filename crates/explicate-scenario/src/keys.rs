@@ -1,6 +1,8 @@
 //! Every key of a scenario file, declared once. Readers take bounds, words and defaults from this list, and the check
 //! for unknown keys, the JSON Schema and the reference are made from it.
 
+use explicate_core::stacks;
+
 use crate::limits;
 
 /// The values that a key accepts.
@@ -109,6 +111,7 @@ pub(crate) const ROOT: &[Key] = &[
     key("runs", Form::Whole(1, limits::COUNT), "1", "Independent repetitions; run i has the seed `seed + i`."),
     key("seed", Form::Whole(0, limits::SEED), "1", "Seed of the first run."),
     key("processing", PROCESSING, "auto", "Default of `processing` for all groups of flows."),
+    key("stack", Form::Words(stacks::NAMES), "none", "Default of `stack` for all groups of flows."),
     key(
         "topology",
         Form::Table(TOPOLOGY),
@@ -425,6 +428,13 @@ pub(crate) const FLOWS: &[Key] = &[
     key("name", Form::Text, "", "Name of the group; flow i is named `name.i`."),
     key("count", Form::Whole(1, limits::GROUP), "1; with arrivals, enough for the whole run", "Number of flows."),
     key("protocol", Form::Protocol, "", "A preset, a protocol, or protocol/recovery."),
+    key(
+        "stack",
+        Form::Words(stacks::NAMES),
+        "the scenario's",
+        "The TCP of the hosts: retransmission timer, recovery, start and acknowledgements. `params` and a recovery in `protocol` \
+         win over it; explicit protocols keep their own start and acknowledgements.",
+    ),
     key("params", Form::FlowParams, "{}", "Parameters of the congestion controller, the recovery and the flow."),
     key("packet", Form::Bytes, "1500B", "IP length of a full data packet, with all headers."),
     key(

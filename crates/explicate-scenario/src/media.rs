@@ -54,7 +54,7 @@ pub(crate) fn read(ctx: &Context<'_>, graph: &mut Graph, node: &Node, index: usi
     if let Some(conflict) = kind.conflict(&values) {
         let written = |name: &str| chosen.iter().find(|c| c.param.name == name).map(|c| c.place);
         let place = written(conflict.params[0]).or_else(|| written(conflict.params[1])).unwrap_or(reader.place);
-        ctx.error(place, format!("[[medium]] `{name}`: {}", conflict.message));
+        ctx.error(place, format!("[[medium]] `{name}`: {}; {}", conflict.what, conflict.write));
     }
     let mut medium =
         MediumDraft { name: name.to_string(), kind, stations: Vec::new(), interferers: Vec::new(), values };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::document::{self, Data, Lines, Node, Place};
+use crate::document::{self, Data, Lines, Node, Place, Table};
 use crate::limits;
 use crate::model::Scenario;
 use crate::path;
@@ -15,7 +15,7 @@ use crate::resolve::resolve;
 impl Scenario {
     /// Reads a scenario. `origin` names the file in messages, files are found relative to the folder `base`, and
     /// `overrides` are paths of keys with their values (`--set topology.bottleneck.rate=1Gbit/s`), applied in order before
-    /// anything is resolved.
+    /// anything is resolved. An `origin` of `<scenario>` says that a program made the text: warnings name keys, not lines.
     ///
     /// # Errors
     /// All problems that could be found at once, in the order of the file, those of overrides last.
@@ -65,8 +65,9 @@ impl Scenario {
         let mut scenario = resolve(&ctx, &root, &stem);
         if let (Some(scenario), false) = (&mut scenario, ctx.failed()) {
             let mut said = ctx.warnings.take();
-            said.extend(try_sweep(&ctx, root, &stem));
-            let text = |(place, message)| located(place, message, &lines, overrides);
+            said.extend(try_sweep(&ctx, &root, &stem));
+            let keys = (origin == FROM_KEYS).then_some(&root);
+            let text = |(place, message)| warning(place, message, &lines, overrides, keys);
             scenario.warnings = said.into_iter().map(text).collect();
         }
         match scenario {
@@ -93,16 +94,24 @@ fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site
     match place {
         Place::At { start, end } => lines.site(start..end),
         Place::Set(i) => Site::Override(overrides.get(i).map_or_else(String::new, |(key, _)| key.clone())),
+        Place::Unwritten(key) => Site::Key(key.to_string()),
     }
 }
 
-/// A warning behind its line or override. It does not have the file's name, because results keep it.
-fn located(place: Option<Place>, message: String, lines: &Lines<'_>, overrides: &[(String, String)]) -> String {
-    match place.filter(|place| *place != Place::START).map(|place| site(place, lines, overrides)) {
-        None => message,
-        Some(Site::File { line, .. }) => format!("line {line}: {message}"),
-        Some(Site::Override(key)) => format!("--set {key}: {message}"),
-    }
+/// The `origin` of a text that a program made from keys and values: nobody sees its lines, so warnings name keys.
+const FROM_KEYS: &str = "<scenario>";
+
+/// A warning behind its place, and below it the line of the file. `keys` is the document if its lines say nothing.
+fn warning(
+    place: Place,
+    message: String,
+    lines: &Lines<'_>,
+    overrides: &[(String, String)],
+    keys: Option<&Node>,
+) -> String {
+    let key = keys.filter(|_| matches!(place, Place::At { .. })).and_then(|root| path::of(root, place));
+    let site = key.map_or_else(|| site(place, lines, overrides), Site::Key);
+    Problem { site, message }.with_excerpt()
 }
 
 fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
@@ -115,22 +124,22 @@ fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
 
 /// Resolves the scenario once more with the first value of every axis, to find paths and values that are invalid.
 /// Returns warnings about old names in paths.
-fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) -> Vec<(Option<Place>, String)> {
-    let Data::Table(table) = &mut root.data else { return Vec::new() };
-    let axes = match table.entries.iter().position(|e| e.key == "sweep").map(|i| table.entries.remove(i).node.data) {
-        Some(Data::Table(axes)) => axes,
-        _ => return Vec::new(),
-    };
+fn try_sweep(ctx: &Context<'_>, root: &Node, name: &str) -> Vec<(Place, String)> {
+    let Data::Table(table) = &root.data else { return Vec::new() };
+    let Some(Data::Table(axes)) = table.get("sweep").map(|node| node.data.clone()) else { return Vec::new() };
+    let entries = table.entries.iter().filter(|entry| entry.key != "sweep");
+    let mut table = Table { entries: entries.cloned().collect() };
     for axis in axes.entries {
         let Data::List(values) = axis.node.data else { continue };
         let Some(mut first) = values.into_iter().next() else { continue };
         if let (Data::Text(text), Place::Set(_)) = (&first.data, first.place) {
             first = document::parse_value(text, first.place);
         }
-        if let Err(message) = path::set(table, &axis.key, first) {
+        if let Err(message) = path::set(&mut table, &axis.key, first) {
             ctx.error(axis.place, format!("[sweep] `{}`: {message}", short(&axis.key)));
         }
     }
+    let mut root = Node { data: Data::Table(table), place: root.place };
     renamed::update(ctx, &mut root, Both::KeepLast);
     let warnings = ctx.warnings.take();
     if !ctx.failed() {

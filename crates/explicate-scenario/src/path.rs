@@ -41,6 +41,24 @@ pub(crate) fn find(table: &Table, path: &str) -> Option<Place> {
     find_in_table(table, &with_arrow(table, path))
 }
 
+/// The path of the key or value at a place, the outermost if several begin there.
+pub(crate) fn of(node: &Node, place: Place) -> Option<String> {
+    let below = |name: &str, entry: &Node, at: Place| {
+        if entry.place == place || at == place {
+            return Some(name.to_string());
+        }
+        of(entry, place).map(|rest| format!("{name}.{rest}"))
+    };
+    match &node.data {
+        Data::Table(table) => table.entries.iter().find_map(|entry| below(&entry.key, &entry.node, entry.place)),
+        Data::List(nodes) => nodes.iter().enumerate().find_map(|(i, node)| {
+            let name = name_of(node);
+            below(if name.is_empty() { i.to_string() } else { name }.as_str(), node, node.place)
+        }),
+        _ => None,
+    }
+}
+
 fn find_in_table(table: &Table, path: &str) -> Option<Place> {
     let key = longest(table.entries.iter().map(|e| e.key.as_str()), path)?;
     let node = table.get(key)?;

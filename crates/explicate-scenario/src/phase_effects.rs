@@ -12,8 +12,9 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use crate::document::some;
+use crate::document::{Place, some};
 use crate::ends::Crossing;
+use crate::graph::Graph;
 use crate::model::{ChannelSpec, FlowGroup, Link, Queue, Scenario, Size, Start, Traffic};
 use crate::parts::DEFAULT_QUEUE;
 use crate::reader::Context;
@@ -54,6 +55,7 @@ impl Port<'_> {
 /// returns whether a group's senders have a random processing time.
 pub(crate) fn check(
     ctx: &Context<'_>,
+    graph: &Graph,
     scenario: &Scenario,
     crossings: &[Crossing],
     routes: &mut Routes,
@@ -110,16 +112,17 @@ pub(crate) fn check(
     }
     let likely = ports.iter().filter(|(_, port)| !port.random).find_map(|(link, port)| {
         let (flows, groups) = port.flows.values().find(|(flows, _)| *flows > 1)?;
-        Some((&scenario.links[*link].name, flows, groups))
+        Some((*link, flows, groups))
     });
     if let Some((link, flows, groups)) = likely {
+        let (place, link) = (graph.port(link).at("queue"), &scenario.links[link].name);
         let groups: Vec<String> = groups.iter().map(|name| format!("`{name}`")).collect();
         let groups = some(&groups.iter().map(String::as_str).collect::<Vec<_>>());
-        ctx.warn(format!(
+        let what = format!(
             "phase effects are likely on {link}: {flows} flows ({groups}) have the same round-trip time, the queue is drop-tail and \
-             nothing on their path is random, so some may lose far more than others; set `processing = \"auto\"`, or give them \
-             random starts or different delays"
-        ));
+             nothing on their path is random, so some may lose far more than others"
+        );
+        ctx.warn(place, what, "set `processing = \"auto\"`, or give them random starts or different delays");
     }
     let in_step = ports.iter().filter(|(_, port)| !port.random_when_full).find_map(|(link, port)| {
         let link = &scenario.links[*link];
@@ -128,12 +131,14 @@ pub(crate) fn check(
     if let Some((link, fill, links)) = in_step {
         let names: Vec<&str> = links.iter().map(|l| scenario.links[*l].name.as_str()).collect();
         let number = if fill == 1 { "one".to_string() } else { fill.to_string() };
-        ctx.warn(format!(
+        let what = format!(
             "flows may move in step on {}: the queue is drop-tail, and {number} of the senders' links ({}) fill it exactly. Full links hide \
-             random processing times, so other flows may find no room for a whole run; change the rates of these links by 0.1 %",
+             random processing times, so other flows may find no room for a whole run",
             link.name,
             some(&names),
-        ));
+        );
+        let place = links.first().map_or(Place::Unwritten("link"), |first| graph.port(*first).at("rate"));
+        ctx.warn(place, what, "change the rates of these links by 0.1 %");
     }
 }
 

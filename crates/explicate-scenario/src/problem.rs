@@ -20,6 +20,8 @@ pub enum Site {
     },
     /// An override (`--set key=value`), by its key.
     Override(String),
+    /// A key that no text has: of a default, or of a scenario that a program made.
+    Key(String),
 }
 
 /// One problem: its location, and a message with the error and the remedy.
@@ -36,6 +38,7 @@ impl fmt::Display for Problem {
         match &self.site {
             Site::File { origin, line, column, .. } => write!(f, "{}:{line}:{column}: ", Printable(origin))?,
             Site::Override(key) => write!(f, "--set {}: ", Printable(key))?,
+            Site::Key(path) => write!(f, "{}: ", Printable(path))?,
         }
         write!(f, "{}", Printable(&self.message))
     }
@@ -57,7 +60,7 @@ impl fmt::Display for Printable<'_> {
 
 impl Problem {
     /// The problem, and below it the line of the file.
-    fn with_excerpt(&self) -> String {
+    pub(crate) fn with_excerpt(&self) -> String {
         match &self.site {
             Site::File { excerpt, .. } if !excerpt.is_empty() => format!("{self}\n{excerpt}"),
             _ => self.to_string(),

@@ -1,5 +1,6 @@
 //! Properties of links as written: rate, delay, queue, router, configured capacity and channels.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use explicate_core::channel::ChannelStages;
@@ -52,6 +53,8 @@ pub(crate) struct Props {
     clock_tick: Option<Time>,
     /// Location, for later messages.
     pub(crate) place: Option<Place>,
+    /// Locations of the keys that are given.
+    places: BTreeMap<&'static str, Place>,
 }
 
 impl Props {
@@ -79,8 +82,18 @@ impl Props {
             capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
             place: Some(reader.place),
+            places: keys::PROPS.iter().filter_map(|key| Some((key.name, reader.table.get(key.name)?.place))).collect(),
             ..Props::default()
         }
+    }
+
+    /// Properties of which none is written, of links that the scenario would set by this path of keys.
+    pub(crate) fn unwritten(path: &'static str) -> Props {
+        Props { place: Some(Place::Unwritten(path)), ..Props::default() }
+    }
+    /// Where a key is given, else where it would be.
+    pub(crate) fn at(&self, key: &str) -> Place {
+        self.places.get(key).copied().or(self.place).unwrap_or(Place::Unwritten("link"))
     }
 
     pub(crate) fn kappa(&self) -> f64 {
@@ -111,6 +124,7 @@ impl Props {
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             clock_tick: other.clock_tick.or(self.clock_tick),
             place: other.place.or(self.place),
+            places: self.places.iter().chain(&other.places).map(|(key, place)| (*key, *place)).collect(),
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
 use explicate_core::params::Param;
 use explicate_core::units::{Rate, Time};
 
-use crate::document::{Data, Node, Place, Table};
+use crate::document::{self, Data, Node, Place, Table};
 use crate::keys::{self, Form, Key};
 use crate::limits;
 use crate::problem::suggestion;
@@ -20,8 +21,8 @@ pub(crate) struct Context<'a> {
     /// Files by name if there is no folder.
     pub(crate) among: Option<&'a BTreeMap<String, String>>,
     pub(crate) problems: RefCell<Vec<(Place, String)>>,
-    /// Warnings, those about one place with it.
-    pub(crate) warnings: RefCell<Vec<(Option<Place>, String)>>,
+    /// Warnings with their places.
+    pub(crate) warnings: RefCell<Vec<(Place, String)>>,
     /// Files that were read already.
     pub(crate) files: RefCell<BTreeMap<String, Arc<[u64]>>>,
     /// The scenario is for a fluid model, with higher limits than for packets.
@@ -42,12 +43,10 @@ impl<'a> Context<'a> {
     pub(crate) fn error(&self, place: Place, message: impl Into<String>) {
         self.problems.borrow_mut().push((place, message.into()));
     }
-    pub(crate) fn warn(&self, message: impl Into<String>) {
-        self.warnings.borrow_mut().push((None, message.into()));
-    }
-    /// Warns of a setting at a place.
-    pub(crate) fn warn_at(&self, place: Place, message: impl Into<String>) {
-        self.warnings.borrow_mut().push((Some(place), message.into()));
+    /// Warns of a setting: its place, what follows from it, and what to write.
+    pub(crate) fn warn(&self, place: Place, what: impl Display, write: impl Display) {
+        debug_assert!(place != Place::START, "a warning needs a place: {what}");
+        self.warnings.borrow_mut().push((place, format!("{what}; {write}")));
     }
     pub(crate) fn failed(&self) -> bool {
         !self.problems.borrow().is_empty()
@@ -106,6 +105,10 @@ impl<'a> Reader<'a> {
         Some(reader)
     }
 
+    /// The place of the value at a path of keys and, in lists, numbers; of what is written of the way to it if it is not.
+    pub(crate) fn at(&self, path: &[&str]) -> Place {
+        document::at(self.table, path).unwrap_or(self.place)
+    }
     pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
         debug_assert!(self.keys.iter().any(|k| k.name == key), "key `{key}` is read but not declared");
         self.table.get(key)

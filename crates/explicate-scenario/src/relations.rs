@@ -12,7 +12,7 @@ use explicate_core::qdisc::ResolvedQueue;
 use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
 
-use crate::document::{Data, Node, Place, Table, some};
+use crate::document::{Data, Place, some};
 use crate::ends::Crossing;
 use crate::graph::Graph;
 use crate::model::{FlowGroup, Link, Queue, Scenario, Size, Start, Traffic};
@@ -84,12 +84,11 @@ pub(crate) fn queues(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario, cros
     }
     for (place, kind, conflict, names) in found {
         let names = some(&names);
-        match conflict.refused {
-            true => ctx.error(place, format!("the {kind} queue of {names}: {}", conflict.message)),
-            false if conflict.params[1] == ROOM => {
-                ctx.warn_at(place, format!("the buffer of {names} {}", conflict.message))
-            }
-            false => ctx.warn_at(place, format!("the {kind} queue of {names}: {}", conflict.message)),
+        let Conflict { params, what, write, refused } = conflict;
+        match refused {
+            true => ctx.error(place, format!("the {kind} queue of {names}: {what}; {write}")),
+            false if params[1] == ROOM => ctx.warn(place, format!("the buffer of {names} {what}"), write),
+            false => ctx.warn(place, format!("the {kind} queue of {names}: {what}"), write),
         }
     }
 }
@@ -101,19 +100,17 @@ const ROOM: &str = "packet";
 fn room(queue: &Queue, largest: f64, full: bool) -> Option<Conflict> {
     let params = queue.kind.params();
     let limit = queue.values.get(params, params.iter().find(|p| p.name == "limit")?.name);
-    let message = if limit < largest {
-        format!(
+    if limit < largest {
+        let what = format!(
             "is shorter than one packet: it is {limit:.0}B, and packets have up to {largest:.0}B, so they are dropped unless the \
-             line is idle; write a `limit` of some packets, such as \"10pkt\""
-        )
-    } else if limit < 2.0 * largest && full {
-        "holds one packet: packets of one burst drop each other, and how many do depends on `processing`; write a `limit` of \
-         more packets unless that is the question"
-            .to_string()
-    } else {
-        return None;
-    };
-    Some(Conflict::new(["limit", ROOM], message))
+             line is idle"
+        );
+        return Some(Conflict::new(["limit", ROOM], what, "write a `limit` of some packets, such as \"10pkt\""));
+    }
+    (limit < 2.0 * largest && full).then(|| {
+        let what = "holds one packet: packets of one burst drop each other, and how many do depends on `processing`";
+        Conflict::new(["limit", ROOM], what.to_string(), "write a `limit` of more packets unless that is the question")
+    })
 }
 
 /// Where the first parameter of a conflict is written, else the other, else the queue or the link.
@@ -124,7 +121,7 @@ fn place_of(queue: Option<&parts::Queue>, props: &Props, conflict: &Conflict) ->
     };
     let of = |name: &str| chosen.iter().find(|c| c.param.name == name).map(|c| c.place);
     let [first, second] = conflict.params;
-    of(first).or_else(|| of(second)).or(props.place).unwrap_or(Place::START)
+    of(first).or_else(|| of(second)).unwrap_or_else(|| props.at("queue"))
 }
 
 // ---------------------------------------------------------------------------------------------------- times
@@ -134,8 +131,8 @@ pub(crate) fn over_time(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, s
     let end = scenario.duration;
     let run = written(end);
     if let Some(every) = scenario.sampling.every.filter(|every| *every > end) {
-        let place = at(reader.table, &["sampling", "every"]).unwrap_or(Place::START);
-        ctx.warn_at(place, format!("nothing is sampled: `every` ({}) is longer than the run ({run})", written(every)));
+        let what = format!("nothing is sampled: `every` ({}) is longer than the run ({run})", written(every));
+        ctx.warn(reader.at(&["sampling", "every"]), what, "write a shorter `every` or a longer `duration`");
     }
     let stations = graph.media.iter().flat_map(|m| m.stations.iter().map(|s| &s.props));
     let mut seen = BTreeSet::new();
@@ -148,11 +145,8 @@ pub(crate) fn over_time(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, s
             of_channel(ctx, channel, end);
         }
         if let Some(late) = props.capacity.iter().flat_map(|c| c.over(Rate(1), Rate(1)).1).map(|s| s.0).find(after) {
-            let place = props.place.unwrap_or(Place::START);
-            ctx.warn_at(
-                place,
-                format!("the step of `capacity` at {} comes after the end of the run ({run})", written(late)),
-            );
+            let what = format!("the step of `capacity` at {} comes after the end of the run ({run})", written(late));
+            ctx.warn(props.at("capacity"), what, "write an earlier `at` or a longer `duration`");
         }
         let written_queues = props.queue.iter().chain(props.classes.iter().flatten().filter_map(|c| c.queue.as_ref()));
         for chosen in
@@ -167,16 +161,17 @@ pub(crate) fn over_time(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, s
         if let [only] = props.classes.as_deref().unwrap_or_default()
             && only.weight != 1.0
         {
-            let place = props.place.unwrap_or(Place::START);
-            ctx.warn_at(place, "`weight` has no effect, because there is one class; add another, or remove it");
+            let what = "`weight` has no effect, because there is one class";
+            ctx.warn(props.at("classes"), what, "add another, or remove it");
         }
     }
-    let interferers = graph.media.iter().filter(|m| m.interferers.iter().any(|i| !i.random && i.off >= end));
-    for medium in interferers {
+    for (m, medium) in graph.media.iter().enumerate() {
+        let Some(i) = medium.interferers.iter().position(|i| !i.random && i.off >= end) else { continue };
         let name = &medium.name;
-        ctx.warn(format!(
-            "an interferer of `{name}` never sends: its first pause, `off`, lasts as long as the run ({run})"
-        ));
+        let what =
+            format!("an interferer of `{name}` never sends: its first pause, `off`, lasts as long as the run ({run})");
+        let place = reader.at(&["medium", &m.to_string(), "interferer", &i.to_string(), "off"]);
+        ctx.warn(place, what, "write a shorter `off` or a longer `duration`");
     }
 }
 
@@ -188,10 +183,8 @@ fn intervals(ctx: &Context<'_>, chosen: &[Chosen], end: Time) {
             && seconds >= end.as_secs_f64()
         {
             let name = c.param.name;
-            ctx.warn_at(
-                c.place,
-                format!("nothing happens at the end of an `{name}` that is as long as the run; shorten it"),
-            );
+            let what = format!("nothing happens at the end of an `{name}` that is as long as the run");
+            ctx.warn(c.place, what, format!("write a shorter `{name}` or a longer `duration`"));
         }
     }
 }
@@ -204,28 +197,26 @@ fn of_channel(ctx: &Context<'_>, channel: &parts::Channel, end: Time) {
         Given::Number(x) => Some(x),
         _ => None,
     };
-    let warn = |name: &str, message: String| {
+    let warn = |name: &str, what: String, write: &str| {
         if let Some(c) = given(name) {
-            ctx.warn_at(c.place, format!("the channel `{kind}` {message}"));
+            ctx.warn(c.place, format!("the channel `{kind}` {what}"), write);
         }
     };
     let seconds = end.as_secs_f64();
     let run = written(end);
     if number("start").is_some_and(|start| start >= seconds) {
-        warn("start", format!("never begins: its `start` is not before the end of the run ({run})"));
-        return;
+        let what = format!("never begins: its `start` is not before the end of the run ({run})");
+        return warn("start", what, "write an earlier `start` or a longer `duration`");
     }
     let declared = |name: &str| params.iter().any(|p: &Param| p.name == name);
     if declared("up") && declared("down") {
         let up = channel.values().get(params, "up");
         if channel.values().get(params, "random") == 0.0 && up >= seconds {
             let name = if given("up").is_some() { "up" } else { "down" };
-            warn(
-                name,
-                format!(
-                    "never applies: its first outage comes after `up`, which is not before the end of the run ({run})"
-                ),
+            let what = format!(
+                "never applies: its first outage comes after `up`, which is not before the end of the run ({run})"
             );
+            warn(name, what, "write a shorter `up` or a longer `duration`");
         }
     }
     if number("rate") == Some(0.0) && number("bit_error_rate").is_none_or(|rate| rate == 0.0) {
@@ -233,35 +224,21 @@ fn of_channel(ctx: &Context<'_>, channel: &parts::Channel, end: Time) {
         let set = |c: &Chosen| !matches!(c.given, Given::Number(x) if x == c.param.default);
         let others = channel.chosen.iter().filter(|c| !["rate", "bit_error_rate"].contains(&c.param.name));
         if others.into_iter().any(set) {
-            warn("rate", "applies to no packet, so its other parameters have no effect: its `rate` is 0".to_string());
+            let what = "applies to no packet, so its other parameters have no effect: its `rate` is 0".to_string();
+            warn("rate", what, "write a `rate` above 0, such as \"1%\", or remove the channel");
         }
     }
     for c in &channel.chosen {
         let Given::Steps(steps) = &c.given else { continue };
         if let Some((late, _)) = steps.iter().find(|(at, _)| *at >= end) {
             let late = written(*late);
-            ctx.warn_at(c.place, format!("the step of `{kind}` at {late} comes after the end of the run ({run})"));
+            let what = format!("the step of `{kind}` at {late} comes after the end of the run ({run})");
+            ctx.warn(c.place, what, "write an earlier `at` or a longer `duration`");
         }
     }
 }
 
 // ---------------------------------------------------------------------------------------------------- flows
-
-/// The place of a value below keys and, by number, entries of lists.
-fn at(table: &Table, path: &[&str]) -> Option<Place> {
-    let (key, rest) = path.split_first()?;
-    let node = table.get(key)?;
-    below(node, rest)
-}
-
-fn below(node: &Node, path: &[&str]) -> Option<Place> {
-    match (&node.data, path) {
-        (_, []) => Some(node.place),
-        (Data::Table(table), _) => at(table, path).or(Some(node.place)),
-        (Data::List(nodes), [index, rest @ ..]) => below(nodes.get(index.parse::<usize>().ok()?)?, rest),
-        _ => Some(node.place),
-    }
-}
 
 /// Settings of flows of which one makes another useless.
 pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, phases: &mut [Routes]) {
@@ -270,16 +247,12 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         let number = index.to_string();
         let place = |keys: &[&str]| {
             let path: Vec<&str> = ["flows", &number].into_iter().chain(keys.iter().copied()).collect();
-            at(reader.table, &path).unwrap_or(Place::START)
+            reader.at(&path)
         };
         let name = &group.name;
         if let (Traffic::Sized(_), Some(_)) = (group.traffic, group.stop) {
-            ctx.warn_at(
-                place(&["stop"]),
-                format!(
-                    "`stop` has no effect on the flows of `{name}`, which end with their `size`; remove one of them"
-                ),
-            );
+            let what = format!("`stop` has no effect on the flows of `{name}`, which end with their `size`");
+            ctx.warn(place(&["stop"]), what, "remove one of them");
         }
         if let Start::Spread { from, over } | Start::Uniform { from, over } = group.start
             && from < end
@@ -287,17 +260,15 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
             && group.count > 1
         {
             let last = written(from + over);
-            ctx.warn_at(
-                place(&["start"]),
-                format!("some flows of `{name}` start after the end of the run: starts go up to {last}"),
-            );
+            let what = format!("some flows of `{name}` start after the end of the run: starts go up to {last}");
+            ctx.warn(place(&["start"]), what, "write a shorter span or a longer `duration`");
         }
         if let Traffic::OnOff { on, random: false, .. } = group.traffic
             && on >= end
         {
-            let message =
+            let what =
                 format!("`on_off` has no effect on the flows of `{name}`: the first on-period is as long as the run");
-            ctx.warn_at(place(&["on_off"]), message);
+            ctx.warn(place(&["on_off"]), what, "write a shorter `on` or a longer `duration`");
         }
         of_params(ctx, scenario, group, phases, &|param| place(&["params", param]));
     }
@@ -314,19 +285,19 @@ fn of_params(
     let given = |param: &str| endpoint::PARAMS.iter().any(|p| p.name == param) && group.values.number(param).is_some();
     if params.initial_window > params.receiver_window {
         let (first, room) = (params.initial_window, params.receiver_window);
-        let message =
+        let what =
             format!("the flows of `{name}` begin with {room} packets, not {first}: `receiver_window` is smaller");
-        ctx.warn_at(place("initial_window"), message);
+        ctx.warn(place("initial_window"), what, "write a smaller `initial_window` or a larger `receiver_window`");
     }
     let by_linux = params.acks == Acks::Linux;
     for param in ["ack_every", "ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && by_linux) {
-        let message = format!("`{param}` has no effect on the flows of `{name}` with `acks = \"linux\"`");
-        ctx.warn_at(place(param), message);
+        let what = format!("`{param}` has no effect on the flows of `{name}` with `acks = \"linux\"`");
+        ctx.warn(place(param), what, "remove it, or write `acks = \"counted\"`");
     }
     let at_once = params.ack_every <= 1.0 && !by_linux;
     for param in ["ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && at_once) {
-        let message = format!("`{param}` has no effect on the flows of `{name}` without `ack_every` above 1");
-        ctx.warn_at(place(param), message);
+        let what = format!("`{param}` has no effect on the flows of `{name}` without `ack_every` above 1");
+        ctx.warn(place(param), what, "write `ack_every = 2`, or remove it");
     }
     let way = |phases: &mut [Routes]| -> Option<(Vec<u32>, Vec<u32>)> {
         let &(from, to) = group.ends.first()?;
@@ -350,10 +321,8 @@ fn of_params(
             queue.is_some_and(marking) || !port.routers_of(class).is_empty()
         };
         if !data.iter().any(marks) {
-            let message = format!(
-                "`ecn` has no effect on the flows of `{name}`: no queue on their path marks; write one like `queue = \"red\"`"
-            );
-            ctx.warn_at(place("ecn"), message);
+            let what = format!("`ecn` has no effect on the flows of `{name}`: no queue on their path marks");
+            ctx.warn(place("ecn"), what, "write one that does on their path, like `queue = \"red\"`");
         }
     }
     if given("receiver_window") && matches!(group.traffic, Traffic::Bulk) {
@@ -363,11 +332,11 @@ fn of_params(
         let others: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
         if share * (others as f64) < narrow {
             let (most, narrow) = (show(share.round(), &quantity::RATE), show(narrow, &quantity::RATE));
-            let message = format!(
+            let what = format!(
                 "`receiver_window` holds the flows of `{name}` to {most} each, and all flows together below the narrowest link \
-                 ({narrow}); write a larger one"
+                 ({narrow})"
             );
-            ctx.warn_at(place("receiver_window"), message);
+            ctx.warn(place("receiver_window"), what, "write a larger one");
         }
     }
 }
@@ -428,20 +397,18 @@ pub(crate) fn hosts(
         _ if graph.media.is_empty() && reader.table.get("node").is_none() => Some("dumbbell"),
         _ => None,
     };
-    let at = match generated {
+    let there = match generated {
         Some("explicit") | None => format!("for {}", link.name),
         Some("star") => "in `topology.link`".to_string(),
         Some(_) => "in `topology.access`".to_string(),
     };
-    let place = graph.props[draft.props].props.place.unwrap_or(Place::START);
-    ctx.warn_at(
-        place,
-        format!(
-            "the queue of host {host}{others} is unlimited and its link {} is the slowest of the path: packets may wait there \
-             for seconds, without a loss; write `queue = {{ kind = \"droptail\", limit = \"1bdp\" }}` {at}",
-            link.name
-        ),
+    let what = format!(
+        "the queue of host {host}{others} is unlimited and its link {} is the slowest of the path: packets may wait there \
+         for seconds, without a loss",
+        link.name
     );
+    let write = format!("write `queue = {{ kind = \"droptail\", limit = \"1bdp\" }}` {there}");
+    ctx.warn(graph.props[draft.props].props.at("queue"), what, write);
     slow
 }
 
@@ -456,16 +423,16 @@ pub(crate) fn media(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         let place = |keys: &[&str]| {
             let number = over.medium.to_string();
             let path: Vec<&str> = ["medium", &number].into_iter().chain(keys.iter().copied()).collect();
-            at(reader.table, &path).unwrap_or(Place::START)
+            reader.at(&path)
         };
         let longest = medium.kind.longest_packet() as f64;
         if largest > longest && said.insert((over.medium, "packet")) {
-            let message = format!(
+            let what = format!(
                 "packets of up to {largest:.0}B cross {name}, but a frame of `{}` carries {longest:.0}B (802.11 does not allow \
-                 longer ones); write a smaller `packet`",
+                 longer ones)",
                 medium.name
             );
-            ctx.warn_at(place(&[]), message);
+            ctx.warn(place(&[]), what, "write a smaller `packet` for the flows there");
         }
         let (a, b) = (medium.stations[over.from].at, medium.stations[over.to].at);
         let metres = libm::hypot(a.0 - b.0, a.1 - b.1);
@@ -478,10 +445,7 @@ pub(crate) fn media(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
                 );
                 // A longer `reach` asks for such links.
                 if metres <= medium.kind.reach(&medium.values) {
-                    ctx.warn_at(
-                        place(&["reach"]),
-                        format!("{why}; write a shorter `reach`, or a longer `decode_range`"),
-                    );
+                    ctx.warn(place(&["reach"]), why, "write a shorter `reach`, or a longer `decode_range`");
                 } else {
                     let message = format!("{why}; write a shorter `spacing`, or a longer `decode_range`");
                     ctx.error(place(&["layout", "spacing"]), message);
@@ -489,11 +453,8 @@ pub(crate) fn media(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
             }
             Some(Obstacle::Noise) if said.insert((over.medium, "noise")) => {
                 let rate = show(link.rate.0 as f64, &quantity::RATE);
-                let message = format!(
-                    "{name}: noise destroys nearly every frame at {rate} over {far}; write a lower `rate`, a shorter distance, or \
-                     `adaptation = \"arf\"`"
-                );
-                ctx.warn_at(place(&["rate"]), message);
+                let what = format!("{name}: noise destroys nearly every frame at {rate} over {far}");
+                ctx.warn(place(&["rate"]), what, "write a lower `rate`, a shorter distance, or `adaptation = \"arf\"`");
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! Old names of keys, parameters and words. They work for one more release; a warning gives the new name.
 
-use crate::document::{Data, Node, Table};
+use crate::document::{Data, Node, Place, Table};
 use crate::keys::{Form, Key, ROOT};
 use crate::reader::Context;
 
@@ -79,12 +79,13 @@ impl Update<'_> {
         let Data::Text(text) = &mut node.data else { return };
         if let Some((old, new)) = key.old_words.iter().find(|(old, _)| old == text) {
             *text = new.to_string();
-            self.warn(path, old, new);
+            self.warn(node.place, path, old, new);
         }
     }
 
     fn rename(&self, table: &mut Table, old: &str, new: &str, path: &str) {
         let Some(at) = table.entries.iter().position(|e| e.key == old) else { return };
+        let named = table.entries[at].place;
         if let Some(other) = table.entries.iter().position(|e| e.key == new) {
             let (given, place) = (&table.entries[at].node, table.entries[at].place);
             if self.both == Both::Reject {
@@ -97,13 +98,14 @@ impl Update<'_> {
         if let Some(entry) = table.entries.iter_mut().find(|e| e.key == old) {
             entry.key = new.to_string();
         }
-        self.warn(path, old, new);
+        self.warn(named, path, old, new);
     }
 
-    fn warn(&self, path: &str, old: &str, new: &str) {
-        let message = format!("{path}: `{old}` is now called `{new}`; the old name works for one more release");
-        if !self.ctx.warnings.borrow().iter().any(|(_, said)| *said == message) {
-            self.ctx.warn(message);
+    fn warn(&self, place: Place, path: &str, old: &str, new: &str) {
+        let (what, write) = (format!("{path}: `{old}` is now called `{new}`"), "write that");
+        let said = |known: &(Place, String)| known.1.starts_with(&what);
+        if !self.ctx.warnings.borrow().iter().any(said) {
+            self.ctx.warn(place, what, format!("{write}: the old name works for one more release"));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Resolves a document to a [`Scenario`]: names are looked up and defaults filled in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use explicate_core::params::Values;
 use explicate_core::registry;
@@ -10,7 +11,7 @@ use crate::checks;
 use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
 use crate::ends::{Crossing, NamedPaths, crossings};
-use crate::flows::{self, Group};
+use crate::flows::{self, Defaults, Group};
 use crate::graph::{Draft, Graph, MediumDraft, StationDraft};
 use crate::guards;
 use crate::keys;
@@ -59,7 +60,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let groups = read_groups(&reader);
     let counts: Vec<u32> = groups.iter().map(|g| count(ctx, g, scenario.duration)).collect();
     let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();
-    let graph = topology::read(ctx, reader.table, standing);
+    let mut graph = topology::read(ctx, reader.table, standing);
     for props in graph.props.iter().map(|shared| &shared.props) {
         if props.kappa() > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
             let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
@@ -118,9 +119,9 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     relations::media(ctx, &reader, &scenario, &crossings);
     relations::over_time(ctx, &reader, &graph, &scenario);
     scenario.host_queues = relations::hosts(ctx, &reader, &graph, &scenario, &crossings, &mut phases);
-    (scenario.nodes, scenario.bridges) = (graph.nodes, graph.bridges);
+    (scenario.nodes, scenario.bridges) = (mem::take(&mut graph.nodes), mem::take(&mut graph.bridges));
     guards::decide(&mut scenario, &mut phases);
-    checks::whole(ctx, &reader, &scenario, &crossings, &declined, &mut phases);
+    checks::whole(ctx, &reader, &graph, &scenario, &crossings, &declined, &mut phases);
     relations::flows(ctx, &reader, &scenario, &mut phases);
     (!ctx.failed()).then_some(scenario)
 }
@@ -139,7 +140,8 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
         ctx.error(Place::START, "there are no flows; add a [[flows]] with `name` and `protocol`");
     }
     let processing = flows::read_processing(reader).unwrap_or_else(flows::default_processing);
-    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, processing)).collect();
+    let defaults = Defaults { processing, stack: flows::read_stack(reader) };
+    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, defaults)).collect();
     let mut names = BTreeSet::new();
     for group in &groups {
         if !names.insert(&group.name) {

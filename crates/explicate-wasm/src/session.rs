@@ -130,7 +130,7 @@ impl Session {
             "links": links,
             "flows": flows,
             "spread": spread,
-            "warnings": scenario.warnings,
+            "warnings": scenario.warnings.iter().filter_map(|w| w.lines().next()).collect::<Vec<_>>(),
         })
         .to_string()
     }

@@ -103,7 +103,8 @@ def keeping(kept: str, step: str = "running") -> Iterator[None]:
 def warn(results: Results, origin: str) -> None:
     """Print the warnings of a run with the name of its file."""
     for warning in results.warnings:
-        console.warning(warning.replace("scenario:", f"{origin}:", 1))
+        known = warning.startswith("scenario:")
+        console.warning(f"{origin}:{warning.removeprefix('scenario:')}" if known else warning)
 
 
 def as_json(results: Results) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 //! Constructors of the arguments that a sender receives.
 
-use super::{Ack, Loss, LossKind, Sent};
+use super::{Ack, Loss, LossKind, Sent, Undo};
 use crate::units::Time;
 use crate::wire::{Congestion, Transport};
 
@@ -30,6 +30,13 @@ impl Loss {
     /// A loss or mark of a segment that was sent once, with `in_flight` segments in flight.
     pub fn new(now: Time, kind: LossKind, in_flight: u32, srtt: Time) -> Loss {
         Loss { now, kind, in_flight, srtt, repeated: false, marked: kind == LossKind::Mark }
+    }
+}
+
+impl Undo {
+    /// The response to a loss is taken back that was reported with this window and threshold, segments.
+    pub fn new(now: Time, cwnd: f64, ssthresh: f64, srtt: Time) -> Undo {
+        Undo { now, cwnd, ssthresh, srtt }
     }
 }
 

@@ -9,7 +9,8 @@ use core::fmt;
 
 use crate::agent::{Address, Agent, AgentInit};
 use crate::api::{
-    Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Writes,
+    Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Undo,
+    Writes,
 };
 use crate::params::{Info, Param, Values};
 use crate::rng::Rng;
@@ -187,6 +188,8 @@ pub trait SenderObject: Send {
         self.state(header);
     }
     fn on_loss(&mut self, loss: &Loss);
+    fn threshold(&self) -> f64;
+    fn on_undo(&mut self, undo: &Undo);
     fn on_timer(&mut self, now: Time);
     fn next_timer(&self) -> Time;
     fn resume(&mut self, now: Time, window: f64, srtt: Time);
@@ -225,6 +228,12 @@ impl<S: Sender> SenderObject for S {
     }
     fn on_loss(&mut self, loss: &Loss) {
         Sender::on_loss(self, loss);
+    }
+    fn threshold(&self) -> f64 {
+        Sender::threshold(self)
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        Sender::on_undo(self, undo);
     }
     fn on_timer(&mut self, now: Time) {
         Sender::on_timer(self, now);

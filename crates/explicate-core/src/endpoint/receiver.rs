@@ -64,6 +64,8 @@ pub struct ReceiverEndpoint {
     /// Acknowledgements carry a congestion header.
     header: bool,
     sack: bool,
+    /// Duplicates are reported (RFC 2883).
+    dsack: bool,
     /// A mark arrived, and the sender has not yet set CWR (RFC 3168 section 6.1.3).
     ece: bool,
     window: u32,
@@ -112,7 +114,12 @@ struct Answer {
     timestamp: u32,
     /// The feedback, if it is [`Returns::Delta`].
     delta: i32,
+    /// The segment of the packet if it is reported as a duplicate, otherwise [`NO_DUPLICATE`].
+    duplicate: u32,
 }
+
+/// In place of a duplicate: no flow has this segment.
+const NO_DUPLICATE: u32 = u32::MAX;
 
 impl ReceiverEndpoint {
     /// The receiving endpoint of the flow that `init` describes.
@@ -148,6 +155,7 @@ impl ReceiverEndpoint {
             terms: Terms::new(without_header, init.protocol.congestion_header(), params.refuse_explicit),
             header: false,
             sack: false,
+            dsack: false,
             ece: false,
             window: params.receiver_window as u32,
             returns,
@@ -246,10 +254,11 @@ impl ReceiverEndpoint {
         let (packet_number, mut timestamp) = (header.packet_number(), header.timestamp());
         if header.has(flag::SYN) {
             let syn_options = Some(self.grant(header.options()));
-            return Some(Answer { syn_options, packet_number, timestamp, delta: 0 });
+            return Some(Answer { syn_options, packet_number, timestamp, delta: 0, duplicate: NO_DUPLICATE });
         }
         self.bytes += packet.ip_len as u64;
         let expected = self.data.next();
+        let duplicate = self.duplicate(header.segment());
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         let delta = rate_header::feedback(packet);
@@ -267,22 +276,32 @@ impl ReceiverEndpoint {
                 timestamp = self.hold(now, expected, packet)?;
             }
         }
-        Some(Answer { syn_options: None, packet_number, timestamp, delta })
+        Some(Answer { syn_options: None, packet_number, timestamp, delta, duplicate })
+    }
+
+    /// The segment if it has arrived before and that is to be reported.
+    #[inline(always)]
+    fn duplicate(&self, segment: u32) -> u32 {
+        if self.dsack && self.data.has(segment) { segment } else { NO_DUPLICATE }
     }
 
     /// Writes the SACK ranges to report into `sack`, and returns their number.
     #[inline(always)]
-    fn ranges(&self, sack: &mut SackRanges) -> usize {
-        if !self.sack || self.data.is_in_order() {
+    fn ranges(&self, duplicate: u32, sack: &mut SackRanges) -> usize {
+        let repeats = duplicate != NO_DUPLICATE;
+        if !self.sack || self.data.is_in_order() && !repeats {
             return 0;
         }
         *sack = self.data.ranges();
+        if repeats {
+            sack.push_front(duplicate, duplicate + 1);
+        }
         sack.as_slice().len()
     }
 
     #[inline]
     fn write(&mut self, now: Time, answer: &Answer, out: &mut Packet, sack: &mut SackRanges) {
-        let ranges = self.ranges(sack);
+        let ranges = self.ranges(answer.duplicate, sack);
         let flags = flag::ACK | if self.ece { flag::ECE } else { 0 };
         self.fill(answer, flags, self.data.next(), ranges, out);
         if let Some(options) = answer.syn_options {

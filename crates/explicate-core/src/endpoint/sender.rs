@@ -7,7 +7,7 @@
 //! Networks copy packets. An acknowledgement that echoes the number of a packet that was answered before is that of a
 //! copy, or a copy itself, and is ignored: nothing counts twice, and no copy is taken for the sign of a loss.
 //!
-//! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK. The answer grants what the
+//! A flow opens with a SYN that offers explicit feedback, packet-number echo, SACK and reports of duplicates. The answer grants what the
 //! other end supports. The receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the
 //! flow continues with the fallback controller and without congestion headers.
 
@@ -22,7 +22,7 @@ use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, 
 use crate::gaps;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
-use crate::recovery::common::handle::{RecoveryHandle, Windows};
+use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
 use crate::recovery::{AnyRecovery, AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
@@ -38,6 +38,7 @@ mod set_up;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub use below::HostQueue;
 pub use params::{Acks, Guarding, PARAMS, Params, is_guarded, set_guarded};
@@ -131,6 +132,8 @@ pub struct SenderEndpoint {
     resent: bool,
     /// The recovery learns of every arrival.
     selective: bool,
+    /// The recovery may find that a loss was none.
+    undoes: bool,
     /// Nothing is returned.
     one_way: bool,
     /// One past the highest packet whose acknowledgement has arrived.
@@ -157,6 +160,7 @@ impl SenderEndpoint {
         let header = init.protocol.congestion_header();
         let overhead = data_header_bytes(init.protocol);
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let dsack = if init.recovery.wants_dsack() { option::DSACK } else { 0 };
         let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
             values: init.values,
@@ -195,6 +199,7 @@ impl SenderEndpoint {
             repairing: false,
             resent: false,
             selective: init.recovery.selective(),
+            undoes: init.recovery.undoes(),
             one_way: false,
             answered: 0,
             unanswered: gaps::Near::default(),
@@ -202,12 +207,13 @@ impl SenderEndpoint {
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
+                | dsack
                 | unreliable
                 | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: params.initial_window as f32,
             interface: init.interface,
-            tick: Time::from_secs_f64(Common::of(init.values).clock_tick).0 as u32,
+            tick: Time::from_secs_f64(Common::of(init.values).clock()).0 as u32,
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),
         }
@@ -323,6 +329,9 @@ impl SenderEndpoint {
         let Some(exact) = self.age(now, header) else { return };
         let rtt = in_ticks(self.tick, now, exact);
         let out = self.recovery.acknowledge(now, header, sack, rtt);
+        if out.undo {
+            self.take_back(now);
+        }
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
@@ -347,7 +356,7 @@ impl SenderEndpoint {
             self.mark_recover = state.highest;
             self.cwr = true;
             let marked = header.has(flag::ECE);
-            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
+            self.report(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
         } else if header.has(flag::ECE) && state.acked > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
@@ -355,6 +364,7 @@ impl SenderEndpoint {
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
+        let state = self.recovery.at();
         let ack = Ack {
             now,
             newly_acked: out.newly_acked,
@@ -385,19 +395,33 @@ impl SenderEndpoint {
     }
     #[inline(never)]
     fn answers_first_out_of_order(&mut self, number: u32) -> bool {
+        if number as u64 >= self.counts.sent {
+            self.ignore_echo();
+            return false;
+        }
         let Self { rare, unanswered, answered, .. } = self;
         unanswered.take(answered, number, move || &mut rare.get_or_insert_default().unanswered)
     }
 
-    /// The age of the time stamp that an acknowledgement echoes; `None` if no packet left with it.
+    /// The age of the time stamp that an acknowledgement echoes; `None` if no packet left with it, which is counted.
     #[inline(always)]
-    fn age(&self, now: Time, header: &Transport) -> Option<Time> {
+    fn age(&mut self, now: Time, header: &Transport) -> Option<Time> {
         self.departures.age(now, header).or_else(|| self.age_of_any(now, header))
     }
     #[inline(never)]
-    fn age_of_any(&self, now: Time, header: &Transport) -> Option<Time> {
+    fn age_of_any(&mut self, now: Time, header: &Transport) -> Option<Time> {
         let earlier = self.rare.as_ref().map(|rare| &rare.departures);
-        self.departures.age_of_any(earlier, now, header)
+        let age = self.departures.age_of_any(earlier, now, header);
+        if age.is_none() {
+            self.ignore_echo();
+        }
+        age
+    }
+    /// An acknowledgement echoes no packet of this connection.
+    #[cold]
+    fn ignore_echo(&mut self) {
+        let ignored = &mut self.rare.get_or_insert_default().ignored_echoes;
+        *ignored = ignored.saturating_add(1);
     }
     /// A packet begins a stretch of departures.
     #[cold]
@@ -456,16 +480,19 @@ impl SenderEndpoint {
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
-        let srtt = self.controller_srtt();
-        if let Some((in_flight, repeated)) = self.recovery.handle_timeout(now) {
-            self.counts.timeouts = self.counts.timeouts.saturating_add(1);
-            let state = self.recovery.at();
-            self.mark_recover = state.highest;
-            self.repairing = state.recovering;
-            let kind = LossKind::Timeout;
-            // Packets that fast recovery sent beyond the window do not count: BSD, Linux and ns-2 halve the window.
-            let in_flight = in_flight.min((self.allowance.cwnd as u32).max(1));
-            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
+        match self.recovery.handle_timeout(now) {
+            None => {}
+            Some(Expired::Early(out)) => self.handle_early(now, out),
+            Some(Expired::Timeout { in_flight, repeated }) => {
+                self.counts.timeouts = self.counts.timeouts.saturating_add(1);
+                let state = self.recovery.at();
+                self.mark_recover = state.highest;
+                let (kind, srtt) = (LossKind::Timeout, self.controller_srtt());
+                // Packets that fast recovery sent beyond the window do not count: BSD, Linux and ns-2 halve the window.
+                let in_flight = in_flight.min((self.allowance.cwnd as u32).max(1));
+                self.report(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
+                self.repairing = self.recovery.at().recovering;
+            }
         }
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);

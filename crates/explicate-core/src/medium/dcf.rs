@@ -231,8 +231,8 @@ impl MediumKind for Dcf {
     fn conflict(&self, values: &Values) -> Option<Conflict> {
         let Params { cw_min, cw_max, .. } = Params::of(values);
         (cw_min > cw_max).then(|| {
-            let message = format!("`cw_min` ({cw_min}) is above `cw_max` ({cw_max}); exchange them");
-            Conflict { refused: true, ..Conflict::new(["cw_min", "cw_max"], message) }
+            let what = format!("`cw_min` ({cw_min}) is above `cw_max` ({cw_max})");
+            Conflict { refused: true, ..Conflict::new(["cw_min", "cw_max"], what, "exchange them") }
         })
     }
     fn obstacle(&self, values: &Values, distance: f64, rate: Rate, bytes: u16) -> Option<Obstacle> {

@@ -23,7 +23,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Flag, Fraction, Info, Packets, parameters};
 use crate::protocols::common::window::{Round, Window, WindowParams};
 use crate::units::Time;
@@ -136,6 +136,13 @@ impl Sender for BicSender {
         self.window.reduce(loss, if w < self.low_window { 0.5 } else { self.beta });
         self.probe_step = 1.0;
         self.step = 0.0;
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

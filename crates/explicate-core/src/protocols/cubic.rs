@@ -40,7 +40,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent, Undo};
 use crate::params::{Flag, Fraction, Info, Number, choices, parameters};
 use crate::protocols::common::usage::counts;
 use crate::protocols::common::window::{Window, WindowParams};
@@ -224,6 +224,13 @@ impl Sender for CubicSender {
         if self.level {
             self.window.forget();
         }
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

@@ -22,7 +22,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Fraction, Info, Packets, parameters};
 use crate::protocols::common::window::{Round, Window, grows};
 use crate::units::Time;
@@ -115,6 +115,13 @@ impl Sender for FastSender {
     fn on_loss(&mut self, loss: &Loss) {
         self.window.reduce(loss, 0.5);
         self.step = 0.0;
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

@@ -24,7 +24,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Fraction, Info, Packets, Values, parameters};
 use crate::protocols::common::window::{Round, Window, WindowParams};
 use crate::units::Time;
@@ -137,6 +137,13 @@ impl Sender for HstcpSender {
     fn on_loss(&mut self, loss: &Loss) {
         self.window.reduce(loss, 1.0 - self.response.decrease(loss.in_flight as f64));
         self.increase = self.response.increase(self.window.cwnd);
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

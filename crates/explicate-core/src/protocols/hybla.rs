@@ -25,7 +25,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo};
 use crate::params::{Info, Packets, Seconds, parameters};
 use crate::protocols::common::window::{Window, WindowParams};
 use crate::units::Time;
@@ -123,6 +123,13 @@ impl Sender for HyblaSender {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.window.reduce(loss, 0.5);
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

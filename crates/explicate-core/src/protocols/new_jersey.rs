@@ -30,10 +30,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{
-    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
-    RouterInit, Sender, SenderInit, measured_ms,
-};
+use crate::api::{Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Undo, measured_ms};
 use crate::params::{Fraction, Info, Param, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;
 use crate::protocols::common::window::{Window, WindowParams};
@@ -142,6 +139,13 @@ impl Sender for NewJerseySender {
             return self.window.reduce(loss, 0.5);
         }
         self.window.reduce_to(loss, own_window);
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

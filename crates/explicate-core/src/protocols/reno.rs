@@ -21,7 +21,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Writes};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Undo, Writes};
 use crate::params::{Info, Packets, choices, parameters};
 use crate::protocols::common::window::{Additive, Window, WindowParams};
 use crate::units::Time;
@@ -111,6 +111,13 @@ impl<const RESTART: bool> Sender for RenoSender<RESTART> {
         (self.window.cwnd, self.window.ssthresh) = (window.max(1.0), window.max(2.0));
     }
 
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
+    }
+
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
     }
@@ -163,6 +170,13 @@ impl Sender for LinuxSender {
         (self.window.cwnd, self.window.ssthresh) = (libm::floor(window).max(1.0), libm::floor(window).max(2.0));
     }
 
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
+    }
+
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
     }
@@ -201,6 +215,18 @@ mod tests {
             ack(&mut *s, 1);
         }
         assert_eq!((s.allowance().cwnd, ack(&mut *s, 3)), (6.0, 6.5), "doubling up to half of 12, then 3/6");
+    }
+
+    /// Linux's response: window and threshold before the loss, unless they have grown since.
+    #[test]
+    fn a_wrong_response_is_taken_back() {
+        let mut s = sender(&Values::default());
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 20));
+        s.on_undo(&Undo::new(Time::ZERO, 20.0, f64::INFINITY, Time::millis(100)));
+        assert_eq!((s.allowance().cwnd, s.threshold()), (20.0, f64::INFINITY));
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));
+        s.on_undo(&Undo::new(Time::ZERO, 8.0, 6.0, Time::millis(100)));
+        assert_eq!((s.allowance().cwnd, s.threshold()), (10.0, 10.0));
     }
 
     /// RFC 5681 section 3.1: growth is for what is acknowledged cumulatively, whatever a duplicate reports.

@@ -24,7 +24,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, measured_ms};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Undo, measured_ms};
 use crate::params::{Fraction, Info, Packets, parameters};
 use crate::protocols::common::window::{Round, Window, WindowParams};
 use crate::units::Time;
@@ -151,6 +151,13 @@ impl Sender for VegasSender {
     fn on_loss(&mut self, loss: &Loss) {
         self.step = 0.0;
         self.window.reduce(loss, if loss.kind == LossKind::Timeout { 0.5 } else { self.keep });
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

@@ -24,7 +24,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, measured_ms};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Undo, measured_ms};
 use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;
 use crate::protocols::common::window::{Window, WindowParams};
@@ -126,6 +126,13 @@ impl Sender for WestwoodSender {
             return self.window.reduce(loss, 0.5);
         }
         self.window.reduce_to(loss, self.bwe * self.rtt_min.as_secs_f64());
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {

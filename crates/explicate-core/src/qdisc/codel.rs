@@ -90,18 +90,14 @@ impl Control {
         let full = "so it is full before it acts, as drop-tail is";
         if self.target >= wait {
             let (target, wait) = (1e3 * self.target, 1e3 * wait);
-            let message = format!(
-                "its limit drains in {wait:.3} ms, within its target ({target:.3} ms), {full}; write a `target` below that or a \
-                 longer `limit`"
-            );
-            return Some(Conflict::new(["target", "limit"], message));
+            let what = format!("its limit drains in {wait:.3} ms, within its target ({target:.3} ms), {full}");
+            return Some(Conflict::new(["target", "limit"], what, "write a `target` below that or a longer `limit`"));
         }
         (self.mtu >= limit).then(|| {
             let mtu = self.mtu;
-            let message = format!(
-                "it leaves `mtu` ({mtu}B) in the queue, which is not below its limit ({limit:.0}B), {full}; write a longer `limit`"
-            );
-            Conflict::new(["mtu", "limit"], message)
+            let what =
+                format!("it leaves `mtu` ({mtu}B) in the queue, which is not below its limit ({limit:.0}B), {full}");
+            Conflict::new(["mtu", "limit"], what, "write a longer `limit`")
         })
     }
 }

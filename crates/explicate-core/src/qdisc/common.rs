@@ -49,21 +49,27 @@ pub fn in_packets(bytes: f64, mean_packet: f64) -> String {
 pub fn target_beyond_limit(target: f64, limit: f64, queue: &ResolvedQueue<'_>) -> Option<Conflict> {
     let packets = |bytes| in_packets(bytes, queue.mean_packet);
     (target >= limit).then(|| {
-        let message = format!(
-            "its target ({}) is not below its limit ({}), so it is full before it acts, as drop-tail is; write a `target` of half \
-             the limit, such as \"{:.0}B\", or a longer `limit`",
+        let what = format!(
+            "its target ({}) is not below its limit ({}), so it is full before it acts, as drop-tail is",
             packets(target),
-            packets(limit),
-            limit / 2.0
+            packets(limit)
         );
-        Conflict::new(["target", "limit"], message)
+        let half = limit / 2.0;
+        let write = format!("write a `target` of half the limit, such as \"{half:.0}B\", or a longer `limit`");
+        Conflict::new(["target", "limit"], what, write)
     })
 }
 
 /// A parameter with a value of its own that has no effect because of another one.
-pub fn unused(queue: &ResolvedQueue<'_>, param: &'static str, other: &'static str, why: &str) -> Option<Conflict> {
+pub fn unused(
+    queue: &ResolvedQueue<'_>,
+    param: &'static str,
+    other: &'static str,
+    why: &str,
+    write: &str,
+) -> Option<Conflict> {
     queue.values.number(param)?;
-    Some(Conflict::new([param, other], format!("`{param}` has no effect {why}")))
+    Some(Conflict::new([param, other], format!("`{param}` has no effect {why}"), write))
 }
 
 /// Maximum number of bytes or packets that may wait.

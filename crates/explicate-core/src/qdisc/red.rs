@@ -95,35 +95,33 @@ impl QdiscKind for Red {
     }
 
     fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
+        const LONGER: &str = "write a longer `limit`, or lower thresholds";
         let params = Params::of(queue.values);
         let (min_th, max_th) = params.thresholds(queue.capacity, queue.mean_packet);
         let packets = |bytes| in_packets(bytes, queue.mean_packet);
         let thresholds = if min_th > max_th {
             let (min_th, max_th) = (packets(min_th), packets(max_th));
-            let message = format!("`min_th` ({min_th}) is above `max_th` ({max_th}); exchange them");
-            Some(Conflict { refused: true, ..Conflict::new(["max_th", "min_th"], message) })
+            let what = format!("`min_th` ({min_th}) is above `max_th` ({max_th})");
+            Some(Conflict { refused: true, ..Conflict::new(["max_th", "min_th"], what, "exchange them") })
         } else if min_th >= params.limit {
             let (min_th, limit) = (packets(min_th), packets(params.limit));
-            let message = format!(
-                "its min_th ({min_th}) is not below its limit ({limit}), so it is full before it acts, as drop-tail is; write a \
-                 longer `limit`, or lower thresholds"
+            let what = format!(
+                "its min_th ({min_th}) is not below its limit ({limit}), so it is full before it acts, as drop-tail is"
             );
-            Some(Conflict::new(["min_th", "limit"], message))
+            Some(Conflict::new(["min_th", "limit"], what, LONGER))
         } else if max_th > params.limit {
             let (max_th, limit) = (packets(max_th), packets(params.limit));
-            let message = format!(
-                "its max_th ({max_th}) is above its limit ({limit}), so the probability never reaches `max_p`; write a longer \
-                 `limit`, or lower thresholds"
-            );
-            Some(Conflict::new(["max_th", "limit"], message))
+            let what =
+                format!("its max_th ({max_th}) is above its limit ({limit}), so the probability never reaches `max_p`");
+            Some(Conflict::new(["max_th", "limit"], what, LONGER))
         } else {
             None
         };
         let fixed = (!params.adaptive).then(|| {
-            unused(queue, "target_delay", "adaptive", "without adaptation; remove it, or write `adaptive = true`")
+            unused(queue, "target_delay", "adaptive", "without adaptation", "remove it, or write `adaptive = true`")
         });
         let drops = (!params.mark)
-            .then(|| unused(queue, "drop_above", "mark", "without marks; remove it, or write `mark = true`"));
+            .then(|| unused(queue, "drop_above", "mark", "without marks", "remove it, or write `mark = true`"));
         [thresholds, fixed.flatten(), drops.flatten()].into_iter().flatten().collect()
     }
 }

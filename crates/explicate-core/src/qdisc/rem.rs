@@ -97,9 +97,9 @@ impl QdiscKind for Rem {
         let params = Params::of(queue.values);
         let target = params.target.unwrap_or(TARGET * queue.mean_packet);
         let beside = (params.interval_packets > 0.0)
-            .then(|| unused(queue, "interval", "interval_packets", "beside `interval_packets`; remove one of them"));
+            .then(|| unused(queue, "interval", "interval_packets", "beside `interval_packets`", "remove one of them"));
         let late = (!params.mark)
-            .then(|| unused(queue, "mark_at", "mark", "without marks; remove it, or write `mark = true`"));
+            .then(|| unused(queue, "mark_at", "mark", "without marks", "remove it, or write `mark = true`"));
         let target = target_beyond_limit(target, params.limit.limit, queue);
         [target, beside.flatten(), late.flatten()].into_iter().flatten().collect()
     }

@@ -221,7 +221,7 @@ impl LossMonitorRecovery {
         }
         if let Some((_, segment)) = caused_by {
             newly_acked += self.receive(segment);
-            self.timers.sample(rtt);
+            self.timers.sample(rtt, &self.seq);
         }
         if advanced > 0 {
             self.timers.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
@@ -237,7 +237,7 @@ impl LossMonitorRecovery {
             self.recovering = true;
             self.recover = self.seq.highest;
         }
-        Outcome { newly_acked, duplicate, loss: began.then_some(before) }
+        Outcome { newly_acked, duplicate, loss: began.then_some(before), ..Outcome::default() }
     }
 
     /// The first segment that is not acknowledged, if it was sent, and the position of its packet after the
@@ -356,7 +356,7 @@ impl Recovery for LossMonitorRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.timers.sample(rtt);
+        self.timers.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.timers.rto().backoffs()

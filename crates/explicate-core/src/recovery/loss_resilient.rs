@@ -158,7 +158,7 @@ impl Recovery for LossResilientRecovery {
     fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
         let newly_acked = self.seq.acknowledge(cumulative);
         if newly_acked > 0 {
-            self.timers.sample(rtt);
+            self.timers.sample(rtt, &self.seq);
             self.take_new(now, newly_acked);
             return Outcome { newly_acked, ..Outcome::default() };
         }
@@ -166,7 +166,7 @@ impl Recovery for LossResilientRecovery {
             return Outcome::default();
         }
         let before = self.in_flight();
-        self.timers.sample(rtt);
+        self.timers.sample(rtt, &self.seq);
         self.timers.duplicate(now);
         self.inflation = (self.inflation + 1).min(self.seq.flight().saturating_sub(1));
         self.duplicates += 1;
@@ -220,7 +220,7 @@ impl Recovery for LossResilientRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.timers.sample(rtt);
+        self.timers.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.timers.rto().backoffs()
@@ -382,7 +382,7 @@ mod tests {
         let patient = with(&[("retransmission_timer", 0.0), ("min_rto", 0.2)]);
         let timeout = |duplicates: u32| {
             let mut rto = crate::recovery::common::rto::Rto::new(&Values::default());
-            (0..=duplicates).for_each(|_| rto.sample(Time::millis(100)));
+            (0..=duplicates).for_each(|_| rto.sample(Time::millis(100), &Sequence::default()));
             rto.timeout()
         };
         assert_eq!(deadline(patient), Time::millis(150) + timeout(9), "restarted by the last duplicate");

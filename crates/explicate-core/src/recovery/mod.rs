@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use self::common::loss_free::LossFree;
 use crate::api::Probe;
-use crate::params::{Info, Packets, Param, Seconds, Values, choices, parameters};
+use crate::params::{Auto, Info, Packets, Param, Seconds, Values, choices, parameters};
 use crate::units::Time;
 
 pub mod common;
@@ -22,6 +22,7 @@ recoveries! {
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
+    rack::Rack,
     loss_resilient::LossResilient,
     loss_monitor::LossMonitor,
     sack_monitor::SackMonitor,
@@ -33,25 +34,50 @@ choices! {
     pub enum BackoffUntil { NewAck = "new_ack", FreshSegment = "fresh_segment" }
 }
 
+choices! {
+    /// How the round-trip time is estimated, and the timeout that follows from it.
+    pub enum RtoRule { PerAck = "per_ack", Linux = "linux", Rfc6298 = "rfc6298", Ns2 = "ns2" }
+}
+
 parameters! {
     /// Parameters that every recovery has.
     pub struct Common {
-        /// Minimum retransmission timeout.
-        min_rto: Seconds = 0.2, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
+        /// Rule of the round-trip estimate and of the retransmission timeout. `linux`: a margin above SRTT, the largest deviation
+        /// of a round trip and 200 ms at least, in timers of 1 ms. `rfc6298`: gains for a round trip divided by its samples
+        /// (RFC 7323 appendix G), 1 s at least. `ns2`: one sample in a round trip, in ticks. `per_ack`: the gains of RFC
+        /// 6298 for every sample.
+        rto: RtoRule = RtoRule::PerAck, "Linux 6.18 tcp_rtt_estimator; RFC 6298; RFC 7323 appendix G; ns-2 tcp.cc";
+        /// Floor of the rule: with `linux` of the margin above SRTT, else of the whole timeout; auto: 1s with `rfc6298`, else 200ms.
+        min_rto: Auto<Seconds> = None, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
         /// Retransmission timeout before the first sample.
         initial_rto: Seconds = 1.0, in 1e-6..=60.0, "RFC 6298 (2.1)";
         /// Maximum retransmission timeout. From 60 s on it limits back-off only, not a timeout that the path's round trip
-        /// requires.
-        max_rto: Seconds = 60.0, in 1e-3..=3600.0, "RFC 6298 (2.5)";
+        /// requires; auto: 120s with `linux`, else 60s.
+        max_rto: Auto<Seconds> = None, in 1e-3..=3600.0, "RFC 6298 (2.5); Linux TCP_RTO_MAX";
         /// End of the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp
         /// is a sample, or the first that covers a segment sent for the first time after the timeout, as in ns-2
         /// without ts_resetRTO_.
         backoff_until: BackoffUntil = BackoffUntil::NewAck, "RFC 6298 section 5; Karn, Partridge, SIGCOMM 1987";
         /// Period of the host's clock, G: round-trip times are counted in its ticks and smoothed in integers, and
-        /// timers (except pacing) expire at its ticks; 0s is exact.
-        clock_tick: Seconds = 0.0, in 0.0..=1.0, "RFC 6298, G";
+        /// timers (except pacing) expire at its ticks; 0s is exact; auto: 10ms with `ns2`, else exact.
+        clock_tick: Auto<Seconds> = None, in 0.0..=1.0, "RFC 6298, G; ns-2 tcpTick_";
         /// Number of duplicate acknowledgements that indicates a loss.
         dupackthreshold: Packets = 3.0, in 1.0..=255.0, "RFC 5681 section 3.2";
+    }
+}
+
+impl Common {
+    /// Period of the host's clock, seconds; zero is exact.
+    pub fn clock(&self) -> f64 {
+        self.clock_tick.unwrap_or(if self.rto == RtoRule::Ns2 { 0.01 } else { 0.0 })
+    }
+    /// The floor of the rule, seconds.
+    pub fn least_rto(&self) -> f64 {
+        self.min_rto.unwrap_or(if self.rto == RtoRule::Rfc6298 { 1.0 } else { 0.2 })
+    }
+    /// The maximum timeout, seconds.
+    pub fn most_rto(&self) -> f64 {
+        self.max_rto.unwrap_or(if self.rto == RtoRule::Linux { 120.0 } else { 60.0 })
     }
 }
 
@@ -67,9 +93,13 @@ pub trait RecoveryKind: Sync {
     const RELIABLE: bool = true;
     /// Whether SACK ranges are requested from the receiver.
     const WANTS_SACK: bool = false;
+    /// Whether the receiver is to report duplicates, in the first SACK range (RFC 2883).
+    const WANTS_DSACK: bool = false;
     /// Whether acknowledgements tell it of every segment that arrives, also beyond a gap, each once
     /// ([`Outcome::newly_acked`]): by SACK, echoed packet numbers or numbers of arrivals.
     const SELECTIVE: bool = Self::WANTS_SACK;
+    /// Whether it may find that a reported loss was none ([`Outcome::undo`]).
+    const UNDOES: bool = false;
     /// A recovery for a flow to which nothing is returned; `None` if it cannot do without.
     fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
         None
@@ -118,7 +148,9 @@ mod object {
         described!();
         fn reliable(&self) -> bool;
         fn wants_sack(&self) -> bool;
+        fn wants_dsack(&self) -> bool;
         fn selective(&self) -> bool;
+        fn undoes(&self) -> bool;
         fn build_one_way(&self) -> Option<Box<AnyRecovery>>;
         fn build(&self, values: &Values) -> Box<AnyRecovery>;
     }
@@ -132,8 +164,14 @@ mod object {
         fn wants_sack(&self) -> bool {
             K::WANTS_SACK
         }
+        fn wants_dsack(&self) -> bool {
+            K::WANTS_DSACK
+        }
         fn selective(&self) -> bool {
             K::SELECTIVE
+        }
+        fn undoes(&self) -> bool {
+            K::UNDOES
         }
         fn build_one_way(&self) -> Option<Box<AnyRecovery>> {
             RecoveryKind::build_one_way(self)
@@ -152,6 +190,8 @@ pub struct Outcome {
     pub newly_acked: u32,
     /// The cumulative acknowledgement did not advance although data were outstanding.
     pub duplicate: bool,
+    /// What the last [`Outcome::loss`] or timeout took for lost had arrived: the controller takes its response back.
+    pub undo: bool,
     /// A loss episode began with this acknowledgement; segments in flight before it.
     pub loss: Option<u32>,
 }
@@ -186,7 +226,8 @@ pub enum Next {
     Nothing,
 }
 
-/// Sequence space, duplicates, inflation and timers of one flow. It never changes the window.
+/// Sequence space, duplicates, inflation and timers of one flow. It never changes the window; it may use less of it, or approach it
+/// evenly from above.
 pub trait Recovery: Send {
     /// A packet left, with the `segment` that [`Recovery::next`] returned.
     fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32);
@@ -214,6 +255,11 @@ pub trait Recovery: Send {
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.
     fn on_timer(&mut self, now: Time) -> Option<u32>;
+    /// Acts for a timer that is due, but is not the retransmission timer: `None` if there is none. No packet of its outcome is newly
+    /// acknowledged. Called before [`Recovery::on_timer`].
+    fn on_early_timer(&mut self, _now: Time) -> Option<Outcome> {
+        None
+    }
     /// A round-trip time is known although no data were acknowledged (connection set-up).
     fn on_rtt(&mut self, rtt: Time);
     /// Timeouts since the last acknowledgement of new data.

@@ -117,7 +117,7 @@ impl Recovery for NewRenoRecovery {
     fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
         let newly_acked = self.seq.acknowledge(cumulative);
         if newly_acked > 0 {
-            self.rto.sample(rtt);
+            self.rto.sample(rtt, &self.seq);
             self.take_new(now, newly_acked);
             return Outcome { newly_acked, ..Outcome::default() };
         }
@@ -172,7 +172,7 @@ impl Recovery for NewRenoRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.rto.sample(rtt);
+        self.rto.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()

@@ -84,7 +84,7 @@ impl Recovery for NoRecovery {
         // The newest report counts, even if it corrects a damaged one.
         self.arrived = cumulative;
         self.seq.acknowledge(seen);
-        self.rto.sample(rtt);
+        self.rto.sample(rtt, &self.seq);
         self.rto.acknowledged(now, self.seq.outstanding(), true);
         let lost = self.seq.acked - self.arrived;
         let more = lost > self.lost;
@@ -93,7 +93,7 @@ impl Recovery for NoRecovery {
         if episode {
             self.recover = self.seq.highest;
         }
-        Outcome { newly_acked, duplicate: false, loss: episode.then_some(in_flight) }
+        Outcome { newly_acked, loss: episode.then_some(in_flight), ..Outcome::default() }
     }
 
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
@@ -119,7 +119,7 @@ impl Recovery for NoRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.rto.sample(rtt);
+        self.rto.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()

@@ -305,7 +305,7 @@ impl Recovery for SackRecovery {
             self.repair(advanced, sack)
         };
         if newly_acked > 0 {
-            self.rto.sample(rtt);
+            self.rto.sample(rtt, &self.seq);
         }
         if advanced > 0 {
             self.rto.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
@@ -314,6 +314,7 @@ impl Recovery for SackRecovery {
             newly_acked,
             duplicate: advanced == 0 && self.seq.is_duplicate(cumulative),
             loss: began.then_some(before),
+            ..Outcome::default()
         }
     }
 
@@ -367,7 +368,7 @@ impl Recovery for SackRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.rto.sample(rtt);
+        self.rto.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()

@@ -78,7 +78,7 @@ impl Recovery for TahoeRecovery {
     fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
         let newly_acked = self.seq.acknowledge(cumulative);
         if newly_acked > 0 {
-            self.rto.sample(rtt);
+            self.rto.sample(rtt, &self.seq);
             self.rto.acknowledged(now, self.seq.outstanding(), self.seq.acked >= self.recover);
             self.duplicates = 0;
             return Outcome { newly_acked, ..Outcome::default() };
@@ -121,7 +121,7 @@ impl Recovery for TahoeRecovery {
     }
 
     fn on_rtt(&mut self, rtt: Time) {
-        self.rto.sample(rtt);
+        self.rto.sample(rtt, &self.seq);
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()

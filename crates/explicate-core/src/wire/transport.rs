@@ -35,12 +35,14 @@ pub mod option {
     pub const PACKET_ECHO: u8 = 0x40;
     /// Selective acknowledgements.
     pub const SACK: u8 = 0x20;
+    /// With [`SACK`]: a duplicate is reported in the first range (RFC 2883).
+    pub const DSACK: u8 = 0x04;
     /// Nothing is retransmitted: the receiver skips gaps, and acknowledges the number of segments that have arrived.
     pub const UNRELIABLE: u8 = 0x10;
 }
 
 /// The bits of the second byte that options may use.
-const OPTIONS: u8 = 0xf8;
+const OPTIONS: u8 = 0xfc;
 
 /// The transport header without its SACK ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,7 +117,7 @@ impl Transport {
     pub fn set_options(&mut self, options: u8) {
         self.0[1] = options & OPTIONS | self.0[1] & !OPTIONS;
     }
-    /// A code of two bits that a protocol's receiver returns: 0 none, 3 congestion.
+    /// A code of two bits that a protocol's receiver returns in acknowledgements of data: 0 none, 3 congestion.
     #[inline]
     pub fn code(&self) -> u8 {
         (self.0[1] >> 2) & 3
@@ -233,7 +235,8 @@ pub fn stamp_age(now: Time, stamped: u32) -> Time {
     Time(((now.0 >> 2) as u32).wrapping_sub(stamped) as u64 * 4)
 }
 
-/// Up to three SACK ranges `[first, end)` of segments, that of the most recent arrival first (RFC 2018 section 4).
+/// Up to three SACK ranges `[first, end)` of segments: a duplicate if one is reported (RFC 2883), then that of the most recent
+/// arrival and those before (RFC 2018 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackRanges {
     ranges: [(u32, u32); SACK_RANGES],
@@ -255,6 +258,12 @@ impl SackRanges {
             self.ranges[self.count as usize] = (first, end);
             self.count += 1;
         }
+    }
+    /// Puts a range before the others; of three the last one goes.
+    pub(crate) fn push_front(&mut self, first: u32, end: u32) {
+        self.count = (self.count + 1).min(SACK_RANGES as u8);
+        self.ranges.rotate_right(1);
+        self.ranges[0] = (first, end);
     }
     /// The first range grows by one segment.
     #[inline]

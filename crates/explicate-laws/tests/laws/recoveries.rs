@@ -71,7 +71,16 @@ fn recovery(kind: &AnyRecoveryKind, dice: &mut Dice) -> Hash {
             }
         }
         check_recovery(kind, &*r, &mut hash);
-        if r.state().timer <= now {
+        let mut timers = 0;
+        while r.state().timer <= now {
+            timers += 1;
+            assert!(timers < 4, "{}: the timer does not move on", kind.name());
+            if let Some(outcome) = r.on_early_timer(now) {
+                assert!(outcome.newly_acked == 0 && outcome.loss.is_none_or(|n| n <= 2 * r.state().highest));
+                hash.put(outcome.loss.map_or(u64::MAX, |n| n as u64));
+                check_recovery(kind, &*r, &mut hash);
+                continue;
+            }
             let flight = r.on_timer(now);
             assert!(r.state().timer > now, "{}: the timer does not move on", kind.name());
             assert!(flight.is_none_or(|n| n <= 2 * r.state().highest), "{}", kind.name());

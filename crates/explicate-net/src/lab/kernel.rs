@@ -249,5 +249,6 @@ fn stats(info: &sys::TcpInfo) -> SenderStats {
         rtt_sum: info.rtt_us as u128 * 1000 * info.segments_out as u128,
         rtt_count: info.segments_out as u64,
         damaged: 0,
+        ignored_echoes: 0,
     }
 }

@@ -13,5 +13,6 @@ mod renamed;
 mod robust;
 mod routing;
 mod schema;
+mod stacks;
 mod support;
 mod warnings;

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::support::{SMALL, parse, parse_with};
+use explicate_scenario::problem::Problems;
+
+use crate::support::{SMALL, message, parse, parse_with};
 
 /// A pair as the table names it; the scenario, the line and the words of its warning; and a silent neighbour.
 type Case = (&'static str, String, usize, &'static str, String);
@@ -155,14 +157,14 @@ fn cases() -> Vec<Case> {
         (
             "`classes` with one class: `weight`",
             class(""),
-            11,
+            13,
             "`weight` has no effect, because there is one class",
             class(", { match = \"explicit\" }"),
         ),
         (
             "`warmup` ≥ `duration`",
             flow("").replacen("duration", "warmup = \"10s\"\nduration", 1),
-            0,
+            2,
             "nothing is measured",
             flow(""),
         ),
@@ -173,7 +175,7 @@ fn cases() -> Vec<Case> {
             "nothing is sampled: `every` (11s) is longer than the run (10s)",
             flow("[sampling]\nevery = \"10s\""),
         ),
-        ("`start` ≥ `duration`", flow("start = \"10s\""), 0, "start after the end of the run", flow("start = \"9s\"")),
+        ("`start` ≥ `duration`", flow("start = \"10s\""), 11, "start after the end of the run", flow("start = \"9s\"")),
         (
             "`start` + `spread` > `duration`",
             flow("count = 2\nstart = { spread = \"11s\" }"),
@@ -184,7 +186,7 @@ fn cases() -> Vec<Case> {
         (
             "`stop` ≤ `start`",
             flow("start = \"2s\"\nstop = \"2s\""),
-            0,
+            12,
             "stop before they start",
             flow("start = \"2s\"\nstop = \"3s\""),
         ),
@@ -212,14 +214,14 @@ fn cases() -> Vec<Case> {
         (
             "`capacity` after `duration`",
             link("capacity = [{ at = \"10s\", factor = 0.5 }]"),
-            11,
+            13,
             "the step of `capacity` at 10s",
             link("capacity = [{ at = \"9s\", factor = 0.5 }]"),
         ),
         (
             "`at` of a `reroute` ≥ `duration`",
             flow("[[reroute]]\nat = \"10s\"\nwithout = []"),
-            0,
+            12,
             "the change of routes at 10s",
             flow("[[reroute]]\nat = \"9s\"\nwithout = []"),
         ),
@@ -247,7 +249,7 @@ fn cases() -> Vec<Case> {
         (
             "`off` of an interferer ≥ `duration`",
             spaced(50, "[[medium.interferer]]\nat = [\"0m\", \"9m\"]\non = \"1s\"\noff = \"5s\""),
-            0,
+            14,
             "an interferer of `air` never sends",
             spaced(50, "[[medium.interferer]]\nat = [\"0m\", \"9m\"]\non = \"1s\"\noff = \"4s\""),
         ),
@@ -324,30 +326,36 @@ fn cases() -> Vec<Case> {
         (
             "`router` of other protocols",
             SMALL.replace("delay = \"20ms\"", "delay = \"20ms\", router = \"vcp\""),
-            0,
+            6,
             "no xcp router runs on r1->r2",
             q(SMALL),
         ),
         (
             "`max_interval` ≤ half the round trip",
             SMALL.replace("20ms\"", "1.5s\""),
-            0,
+            9,
             "the flows of `one` may never grow",
             SMALL.replace("20ms\"", "0.9s\""),
         ),
     ]
 }
 
+/// How what to write begins.
+const ADVICE: &[&str] = &["write", "remove", "set", "add", "exchange", "choose", "change"];
+
 #[test]
 fn pairs_are_warned_of_and_their_neighbours_are_not() {
     for (pair, text, line, words, silent) in cases() {
         let warnings = match parse_with(&text, &[]) {
             Ok(scenario) => scenario.warnings,
-            Err(problems) => problems.iter().map(|p| p.to_string().replacen("x.toml:", "line ", 1)).collect(),
+            Err(problems) => vec![Problems(problems).to_string()],
         };
         let [warning] = &warnings[..] else { panic!("{pair}: {warnings:#?}\n{text}") };
-        assert!(warning.contains(words), "{pair}: {warning}");
-        assert!(line == 0 || warning.starts_with(&format!("line {line}:")), "{pair}, line {line}: {warning}\n{text}");
+        assert!(warning.starts_with(&format!("x.toml:{line}:")), "{pair}, line {line}: {warning}\n{text}");
+        let said = message(warning);
+        assert!(said.contains(words), "{pair}: {warning}");
+        let advice = said.rsplit("; ").next().unwrap().split(' ').next().unwrap();
+        assert!(ADVICE.contains(&advice), "{pair}: no advice: {warning}");
         assert_eq!(parse(&silent).warnings, [""; 0], "the neighbour of {pair}:\n{silent}");
     }
 }
@@ -376,7 +384,8 @@ fn one_warning_a_cause() {
     };
     let hosts = |name: &str, sets: &[(&str, &str)], start: &str, where_: &str| {
         let [warning] = &said(name, sets)[..] else { panic!("{name} {sets:?}: {:#?}", said(name, sets)) };
-        assert!(warning.contains(start) && warning.ends_with(where_), "{warning}");
+        let said = message(warning);
+        assert!(said.contains(start) && said.ends_with(where_), "{warning}");
         assert!(warning.contains("packets may wait there for seconds"), "{warning}");
     };
     let cubic = |path| (path, "cubic");

@@ -1,9 +1,13 @@
 //! Warnings: settings that cause one, and settings that do not.
 
-use crate::support::{SMALL, parse};
+use std::path::Path;
+
+use explicate_scenario::model::Scenario;
+
+use crate::support::{SMALL, messages, parse};
 
 fn warnings(text: &str) -> Vec<String> {
-    parse(text).warnings
+    messages(&parse(text).warnings).into_iter().map(str::to_string).collect()
 }
 
 /// `SMALL` with its bottleneck replaced.
@@ -23,7 +27,8 @@ fn plain_routers_on_request() {
     assert_eq!(warnings(&by_link), [""; 0]);
     // On one link it was asked for, on the other another protocol's router runs.
     let both = bottleneck("bottleneck = { router = \"none\" }\naccess = { router = \"vcp\" }");
-    let said = "the flows of `one` use xcp, but no xcp router runs on s0->r1, r2->d0";
+    let said = "the flows of `one` use xcp, but no xcp router runs on s0->r1, r2->d0; write `router = \"xcp\"` there, or \"none\" if \
+                that is meant";
     assert_eq!(warnings(&both), [said]);
     let radio = |router: &str| {
         let air = format!("[[medium]]\nname = \"air\"\nlayout = {{ kind = \"chain\", stations = 2 }}\n{router}\n");
@@ -31,7 +36,10 @@ fn plain_routers_on_request() {
         warnings(&format!("{air}{flow}"))
     };
     assert_eq!(radio("router = \"none\""), [""; 0]);
-    assert_eq!(radio("router = \"vcp\""), ["the flows of `f` use xcp, but no xcp router runs on n1->n2"]);
+    let [said] = &radio("router = \"vcp\"")[..] else { panic!("one warning") };
+    assert!(
+        said.starts_with("the flows of `f` use xcp, but no xcp router runs on n1->n2; write `router = \"xcp\"` there")
+    );
 }
 
 /// A host's port sees the packets of one window in one of several intervals.
@@ -41,7 +49,8 @@ fn round_trips_of_two_intervals() {
     let said = |link: &str| {
         format!(
             "the flows of `one` may never grow: their round trip (3.004s) takes at least twice the `max_interval` (1s) of the xcp \
-             router on {link}; set a longer one there and on the rest of the path"
+             router on {link}; set a longer one there and on the rest of the path, like `router = {{ kind = \"xcp\", max_interval = \
+             \"4s\" }}`"
         )
     };
     assert_eq!(warnings(&far), [said("s0->r1")]);
@@ -143,4 +152,35 @@ fn phase_effects() {
     for text in &not {
         assert!(!said(text), "{text}\n{:?}", warnings(text));
     }
+}
+
+/// What has no line is named by its key: overrides, defaults, and scenarios that a program made. Templates are texts with lines.
+#[test]
+fn places_without_a_line() {
+    let starts = |text: &str, origin: &str, sets: &[(&str, &str)]| -> Vec<String> {
+        let sets: Vec<(String, String)> = sets.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let read = Scenario::parse(text, origin, Path::new(""), &sets).unwrap().warnings;
+        read.iter().map(|w| w.split(": ").next().unwrap().to_string()).collect()
+    };
+    let reno = SMALL.replace("xcp/reno", "newreno");
+    let queue = ("topology.bottleneck.queue.kind", "pi");
+    assert_eq!(starts(&reno, "x.toml", &[queue]), ["--set topology.bottleneck.queue.kind"]);
+    assert_eq!(starts(&reno, "x.toml", &[("warmup", "10s")]), ["--set warmup"]);
+    // The default topology, and a default that the duration makes too long.
+    let bare = "processing = \"none\"\n[[flows]]\nname = \"f\"\nprotocol = \"newreno\"\ncount = 2\n";
+    assert_eq!(starts(bare, "x.toml", &[]), ["topology.bottleneck"]);
+    assert_eq!(
+        starts(&(bare.replace("count = 2", "") + "[sampling]\n"), "x.toml", &[("duration", "50ms")]),
+        ["x.toml:6:1"]
+    );
+    // A table of keys and values that a program wrote as text.
+    let made = reno.clone() + "start = \"10s\"\n[[link]]\nname = \"r1->r2\"\nqueue = { kind = \"pi\" }\n";
+    assert_eq!(starts(&made, "<scenario>", &[]), ["link.r1->r2.queue", "flows.one.start"]);
+    assert_eq!(starts(&made, "x.toml", &[]), ["x.toml:14:9", "x.toml:11:9"]);
+    let channel = reno.clone() + "[[link]]\nname = \"r1->r2\"\nchannel = [{ kind = \"outages\", up = \"10s\" }]\n";
+    assert_eq!(starts(&channel, "<scenario>", &[]), ["link.r1->r2.channel.outages.up"]);
+    assert_eq!(
+        starts(&channel, "<scenario>", &[("warmup", "12s")]),
+        ["--set warmup", "link.r1->r2.channel.outages.up"]
+    );
 }

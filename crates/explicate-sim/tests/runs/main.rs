@@ -37,6 +37,7 @@ mod product;
 mod random;
 mod shares;
 mod symmetry;
+mod tcp_hosts;
 mod tcp_laws;
 mod tcp_targets;
 mod ties;

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use super::adaptive::{Adaptive, Came};
-use super::{Answer, ReceiverEndpoint};
+use super::{Answer, NO_DUPLICATE, ReceiverEndpoint};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};
 
@@ -79,6 +79,6 @@ impl ReceiverEndpoint {
             adaptive.on_ack();
         }
         let &mut Delay { packet_number, timestamp, .. } = delay;
-        rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0 });
+        rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0, duplicate: NO_DUPLICATE });
     }
 }

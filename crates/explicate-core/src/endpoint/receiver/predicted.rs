@@ -31,9 +31,10 @@ impl ReceiverEndpoint {
         }
         self.received += 1;
         self.bytes += packet.ip_len as u64;
+        let duplicate = self.duplicate(header.segment());
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         packet.transport.set_window(self.data.next());
-        let ranges = self.ranges(sack);
+        let ranges = self.ranges(duplicate, sack);
         packet.transport.set_sack_count(ranges);
         Some(ranges)
     }

@@ -55,6 +55,7 @@ impl ReceiverEndpoint {
         self.echoes_feedback = self.writes_feedback && self.returns == Returns::Delta;
         self.answer = header_bytes(self.header) as u8;
         self.sack = options & option::SACK != 0;
+        self.dsack = self.sack && options & option::DSACK != 0 && options & option::UNRELIABLE == 0;
         if let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut()) {
             receiver.on_open(options & option::MARKS != 0);
         }

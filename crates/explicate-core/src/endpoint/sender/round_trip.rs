@@ -29,7 +29,7 @@ pub(super) struct RoundTrip {
 impl RoundTrip {
     /// `None` if the estimate of the retransmission timer serves both.
     pub(super) fn new(values: &Values) -> Option<RoundTrip> {
-        let timer = Common::of(values).clock_tick;
+        let timer = Common::of(values).clock();
         let own = Params::of(values).rtt_resolution.filter(|resolution| *resolution != timer)?;
         Some(RoundTrip { tick: Time::from_secs_f64(own).0 as u32, srtt: Time::ZERO })
     }

@@ -7,6 +7,7 @@ use super::SenderEndpoint;
 use super::below::Below;
 use super::departures::Earlier;
 use super::round_trip::RoundTrip;
+use super::undo::Prior;
 use crate::gaps::Ranges;
 use crate::units::Time;
 
@@ -27,6 +28,9 @@ pub struct SenderStats {
     pub timeouts: u32,
     /// Acknowledgements that arrived damaged and were dropped.
     pub damaged: u32,
+    /// Acknowledgements that were dropped because they echo no packet of this connection: its number or time stamp was never
+    /// sent, or so long ago that the record of departures has lost it. Copies of acknowledgements do not count.
+    pub ignored_echoes: u32,
 }
 
 impl AddAssign for SenderStats {
@@ -38,6 +42,7 @@ impl AddAssign for SenderStats {
         self.rtt_count += more.rtt_count;
         self.refused += more.refused;
         self.damaged = self.damaged.saturating_add(more.damaged);
+        self.ignored_echoes = self.ignored_echoes.saturating_add(more.ignored_echoes);
     }
 }
 
@@ -66,8 +71,11 @@ pub(super) struct Rare {
     pub(super) rtt_carry: u32,
     /// Packets that the host still holds.
     pub(super) below: Below,
+    /// What an undo restores.
+    pub(super) prior: Prior,
     refused: u64,
     damaged: u32,
+    pub(super) ignored_echoes: u32,
 }
 
 impl Rare {
@@ -92,10 +100,17 @@ impl SenderEndpoint {
     /// Counters.
     pub fn stats(&self) -> SenderStats {
         let &Counts { sent, rtt_sum, retransmissions, timeouts, rtt_count } = &self.counts;
-        let rtt_carry = self.rare.as_ref().map_or(0, |rare| rare.rtt_carry);
-        let rtt_sum = (rtt_carry as u128) << 64 | rtt_sum as u128;
-        let (refused, damaged) = self.rare.as_ref().map_or((0, 0), |rare| (rare.refused, rare.damaged));
-        SenderStats { sent, rtt_sum, retransmissions: retransmissions as u64, rtt_count, refused, timeouts, damaged }
+        let retransmissions = retransmissions as u64;
+        let rtt_sum = rtt_sum as u128;
+        let usual = SenderStats { sent, rtt_sum, retransmissions, rtt_count, timeouts, ..SenderStats::default() };
+        let Some(rare) = &self.rare else { return usual };
+        SenderStats {
+            rtt_sum: (rare.rtt_carry as u128) << 64 | rtt_sum,
+            refused: rare.refused,
+            damaged: rare.damaged,
+            ignored_echoes: rare.ignored_echoes,
+            ..usual
+        }
     }
 
     /// A data packet, a retransmission if `again`, was dropped by the host's own queue: the flow has to repair the

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::*;
 use crate::endpoint::ReceiverEndpoint;
 use crate::registry;
+use crate::wire::stamp;
 
 const RTT: Time = Time::millis(100);
 
@@ -188,4 +189,34 @@ fn the_sum_of_samples_does_not_wrap() {
     let stats = ends.flow.stats();
     assert!(stats.rtt_count > 0);
     assert_eq!(stats.rtt_sum, (u64::MAX - 50) as u128 + stats.rtt_count as u128 * 1_200_000_000_000);
+}
+
+/// Echoes of packets that never left are dropped and counted: in an answer to the SYN, with a number above and far above those
+/// sent, and with a time stamp of no packet. What a network copies is not counted.
+#[test]
+fn echoes_of_no_packet_are_counted() {
+    let mut ends = Ends::new("newreno", &[]);
+    ends.flow.write(100_000, true);
+    let mut syn = ends.packet(Time::ZERO).expect("a SYN");
+    let genuine = syn;
+    syn.transport.set_timestamp(stamp(Time::secs(9)));
+    ends.answer(RTT, syn);
+    assert_eq!(ends.flow.stats().ignored_echoes, 1);
+    ends.answer(RTT, genuine);
+    let packets = ends.burst(RTT);
+    let (acked, counted) = (ends.flow.acked(), ends.flow.stats().rtt_count);
+    for (number, left) in [(1_000_000, RTT), (u32::MAX, RTT), (1, Time::secs(8))] {
+        let mut forged = packets[0];
+        forged.transport.set_packet_number(number);
+        forged.transport.set_timestamp(stamp(left));
+        ends.answer(RTT + RTT, forged);
+    }
+    let stats = ends.flow.stats();
+    assert_eq!((ends.flow.acked(), stats.rtt_count, stats.ignored_echoes), (acked, counted, 4));
+    ends.answer(RTT + RTT, packets[1]);
+    ends.answer(RTT + RTT, packets[1]);
+    assert_eq!(ends.flow.stats().ignored_echoes, 4, "a copy is no stray");
+    let mut sum = ends.flow.stats();
+    sum += SenderStats { ignored_echoes: u32::MAX, ..SenderStats::default() };
+    assert_eq!(sum.ignored_echoes, u32::MAX, "sessions add up, and saturate");
 }

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 
 use super::hystart::{HystartParams, Observer};
 use super::usage::{Usage, UsageParams};
-use crate::api::{Ack, Loss, LossKind, Probe, SenderInit};
+use crate::api::{Ack, Loss, LossKind, Probe, SenderInit, Undo};
 use crate::endpoint::Params;
 use crate::params::parameters;
 use crate::units::Time;
@@ -130,6 +130,11 @@ impl Window {
             self.cwnd = 1.0;
             self.forget();
         }
+    }
+    /// Takes the last reduction back: window and threshold are what they were, or larger (Linux 6.18, `tcp_undo_cwnd_reduction`).
+    pub(crate) fn undo(&mut self, undo: &Undo) {
+        self.cwnd = self.cwnd.max(undo.cwnd);
+        self.ssthresh = self.ssthresh.max(undo.ssthresh);
     }
     /// Reports window and threshold.
     pub(crate) fn probe(&self, put: Probe<'_>) {

@@ -21,6 +21,14 @@ pub(crate) struct Windows {
     pub(crate) both: u32,
 }
 
+/// A timer of the recovery that expired.
+pub(crate) enum Expired {
+    /// The retransmission timer; the segments that were in flight, and whether the event before was also an expiry.
+    Timeout { in_flight: u32, repeated: bool },
+    /// Another one.
+    Early(Outcome),
+}
+
 /// The recovery of a flow, as used by the flow.
 pub(crate) struct RecoveryHandle {
     recovery: Box<AnyRecovery>,
@@ -62,7 +70,7 @@ impl RecoveryHandle {
         {
             let newly_acked = loss_free.acknowledge(&mut self.at, now, header.segment(), rtt);
             if newly_acked > 0 {
-                return Outcome { newly_acked, duplicate: false, loss: None };
+                return Outcome { newly_acked, ..Outcome::default() };
             }
         }
         self.recover(now, header, sack, rtt)
@@ -82,18 +90,21 @@ impl RecoveryHandle {
         }
     }
 
-    /// Runs the timer if it is due: returns the segments in flight if it expired, and whether the previous event was
-    /// also an expiry.
-    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<(u32, bool)> {
+    /// Runs the timer if it is due.
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<Expired> {
         self.next = None;
         if self.at.timer > now {
             return None;
         }
         self.check_in();
+        let early = self.recovery.on_early_timer(now);
         let repeated = self.recovery.backoffs() > 0;
-        let expired = self.recovery.on_timer(now);
+        let expired = match early {
+            Some(outcome) => Some(Expired::Early(outcome)),
+            None => self.recovery.on_timer(now).map(|in_flight| Expired::Timeout { in_flight, repeated }),
+        };
         self.at = self.recovery.state();
-        Some((expired?, repeated))
+        expired
     }
     /// Consecutive expiries; zero while the counters are lent.
     pub(crate) fn backoffs(&self) -> u32 {

@@ -5,19 +5,18 @@
 
 use core::num::NonZeroU64;
 
-use crate::recovery::common::rtt::{smoothed, timeout_of};
-use crate::recovery::{Next, RecoveryState};
+use crate::recovery::common::rtt::{Spread, smoothed};
+use crate::recovery::{Next, RecoveryState, RtoRule};
 use crate::units::Time;
 
 /// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::common::rto::Sequence::check_out`].
 /// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct LossFree {
-    pub(crate) rttvar: u64,
+    pub(crate) spread: Spread,
     /// Not zero, so that `Option` needs no additional memory.
     pub(crate) min: NonZeroU64,
     pub(crate) max: u64,
-    pub(crate) tick: u32,
 }
 
 impl LossFree {
@@ -32,15 +31,14 @@ impl LossFree {
         }
         at.acked = cumulative;
         at.in_flight -= newly;
-        let (srtt, rttvar) = smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
-        (at.srtt, self.rttvar) = (Time(srtt), rttvar);
-        let timeout = timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
-        at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
+        if self.spread.rule == RtoRule::PerAck {
+            let (srtt, rttvar) = smoothed(at.srtt.0, self.spread.rttvar, rtt.0.max(1), self.spread.tick);
+            (at.srtt, self.spread.rttvar) = (Time(srtt), rttvar);
+        } else {
+            self.sample(at, rtt);
+        }
+        at.timer = if newly == outstanding { Time::NEVER } else { now + self.timeout(at.srtt) };
         newly
-    }
-    /// The retransmission timeout with this smoothed round-trip time.
-    pub(crate) fn timeout(&self, srtt: Time) -> Time {
-        Time(timeout_of(srtt.0, self.rttvar).max(self.min.get()).min(self.max))
     }
     /// The next segment was sent.
     #[inline(always)]
@@ -49,9 +47,17 @@ impl LossFree {
         at.highest = at.next;
         at.in_flight += 1;
         if at.timer == Time::NEVER {
-            let timeout = timeout_of(at.srtt.0, self.rttvar).max(self.min.get()).min(self.max);
-            at.timer = now + Time(timeout);
+            at.timer = now + self.timeout(at.srtt);
         }
+    }
+    #[inline(never)]
+    fn sample(&mut self, at: &mut RecoveryState, rtt: Time) {
+        at.srtt = Time(self.spread.take(at.srtt.0, rtt.0.max(1), (at.acked, at.highest), self.min.get()));
+    }
+    /// The retransmission timeout with this smoothed round-trip time.
+    #[inline(always)]
+    pub(crate) fn timeout(&self, srtt: Time) -> Time {
+        Time(self.spread.timeout(srtt.0).max(self.min.get()).min(self.max))
     }
     /// The next transmission within this number of whole segments.
     #[inline(always)]
@@ -80,8 +86,10 @@ mod tests {
     #[test]
     fn what_is_lent_keeps_step_with_what_is_told() {
         let mut lending = 0;
+        let with = |rule: RtoRule| testing::values(&[Common::PARAMS], &[("rto", rule as u8 as f64)]);
         let (exact, ticking) = (Values::default(), testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]));
-        for (kind, values) in RECOVERIES.iter().flat_map(|kind| [(kind, &exact), (kind, &ticking)]) {
+        let rules = [exact, ticking, with(RtoRule::Linux), with(RtoRule::Rfc6298), with(RtoRule::Ns2)];
+        for (kind, values) in RECOVERIES.iter().flat_map(|kind| rules.iter().map(move |values| (kind, values))) {
             let fresh = || {
                 let mut recovery = kind.build(values);
                 recovery.on_rtt(Time::millis(80));
@@ -126,6 +134,10 @@ mod tests {
             }
             assert!(at.acked > 5000, "{} acknowledged", at.acked);
         }
-        assert_eq!(lending, 2 * 4, "recoveries that can be checked out, with exact clocks and with clocks that tick");
+        assert_eq!(
+            lending,
+            5 * 4,
+            "recoveries that can be checked out, with exact clocks, with clocks that tick, and by every rule"
+        );
     }
 }

@@ -5,23 +5,21 @@ use core::num::NonZeroU64;
 use crate::api::{Probe, measured_ms};
 use crate::params::Values;
 use crate::recovery::common::loss_free::LossFree;
-use crate::recovery::common::rtt::{smoothed, timeout_of};
+use crate::recovery::common::rtt::Spread;
 use crate::recovery::{BackoffUntil, Common, RecoveryState};
 use crate::units::Time;
 
 /// A smaller maximum is not RFC 6298's but the user's, and limits every timeout, ns.
 const LEAST_MAXIMUM: u64 = 60_000_000_000;
 
-/// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
+/// Round-trip estimate and retransmission timer, integer nanoseconds.
 pub struct Rto {
     srtt: u64,
-    /// The initial timeout before the first sample.
-    rttvar: u64,
+    /// Its RTTVAR is the initial timeout before the first sample.
+    spread: Spread,
     deadline: Time,
     min: NonZeroU64,
     max: u64,
-    /// At most a second.
-    tick: u32,
     /// Expiries since new data were acknowledged.
     in_a_row: u16,
     /// How often the timeout is doubled.
@@ -35,35 +33,29 @@ impl Rto {
     pub fn new(values: &Values) -> Rto {
         let common = Common::of(values);
         let nanoseconds = |seconds: f64| Time::from_secs_f64(seconds).0;
+        let tick = nanoseconds(common.clock()) as u32;
         Rto {
             srtt: 0,
-            rttvar: nanoseconds(common.initial_rto),
+            spread: Spread::new(common.rto, tick, nanoseconds(common.initial_rto)),
             deadline: Time::NEVER,
-            min: NonZeroU64::new(nanoseconds(common.min_rto)).unwrap_or(NonZeroU64::MIN),
-            max: nanoseconds(common.max_rto),
-            tick: nanoseconds(common.clock_tick) as u32,
+            min: NonZeroU64::new(nanoseconds(common.least_rto())).unwrap_or(NonZeroU64::MIN),
+            max: nanoseconds(common.most_rto()),
             in_a_row: 0,
             backoffs: 0,
             keeps_backoff: common.backoff_until == BackoffUntil::FreshSegment,
         }
     }
-    /// Takes a sample (RFC 6298 section 2), measured by the flow in ticks of its clock. Samples come from time stamps, so
-    /// Karn's rule for them (section 3) is not needed.
+    /// Takes a sample, measured by the flow in ticks of its clock, after the acknowledgement that brought it. Samples come from time
+    /// stamps, so Karn's rule for them (RFC 6298 section 3) is not needed.
     #[inline]
-    pub fn sample(&mut self, rtt: Time) {
-        let r = rtt.0.max(1);
-        if self.srtt == 0 {
-            self.srtt = r;
-            self.rttvar = r / 2;
-        } else {
-            (self.srtt, self.rttvar) = smoothed(self.srtt, self.rttvar, r, self.tick);
-        }
+    pub fn sample(&mut self, rtt: Time, seq: &Sequence) {
+        self.srtt = self.spread.take(self.srtt, rtt.0.max(1), (seq.acked, seq.highest), self.min.get());
     }
     /// The timeout now, with back-off.
     pub fn timeout(&self) -> Time {
         let base = match self.srtt {
-            0 => self.rttvar,
-            srtt => timeout_of(srtt, self.rttvar).max(self.min.get()),
+            0 => self.spread.rttvar,
+            srtt => self.spread.timeout(srtt).max(self.min.get()),
         };
         Time(base.saturating_mul(1 << self.backoffs).min(self.longest(base)))
     }
@@ -75,11 +67,11 @@ impl Rto {
     /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
     fn check_out(&self) -> Option<LossFree> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(LossFree { rttvar: self.rttvar, min: self.min, max: self.longest(u64::MAX), tick: self.tick })
+        ready.then_some(LossFree { spread: self.spread, min: self.min, max: self.longest(u64::MAX) })
     }
     /// Takes it back.
     fn check_in(&mut self, loss_free: &LossFree, srtt: Time, deadline: Time) {
-        (self.srtt, self.rttvar, self.deadline) = (srtt.0, loss_free.rttvar, deadline);
+        (self.srtt, self.spread, self.deadline) = (srtt.0, loss_free.spread, deadline);
     }
     /// Starts the timer over (5.1, 5.3).
     #[inline]
@@ -220,7 +212,7 @@ impl Sequence {
 mod tests {
     use super::*;
     use crate::recovery::AnyRecovery;
-    use crate::recovery::{Next, RECOVERIES};
+    use crate::recovery::{Next, RECOVERIES, RtoRule};
     use crate::testing;
     use alloc::boxed::Box;
 
@@ -228,10 +220,10 @@ mod tests {
     fn rfc6298_arithmetic() {
         let mut rto = Rto::new(&Values::default());
         assert_eq!(rto.timeout(), Time::secs(1));
-        rto.sample(Time::millis(100));
+        rto.sample(Time::millis(100), &Sequence::default());
         // First sample: SRTT = R, RTTVAR = R/2, RTO = R + 4 R/2.
         assert_eq!((rto.srtt(), rto.timeout()), (Time::millis(100), Time::millis(300)));
-        rto.sample(Time::millis(180));
+        rto.sample(Time::millis(180), &Sequence::default());
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110; RTO = 110 + 4 * 57.5.
         assert_eq!((rto.srtt(), rto.timeout()), (Time::millis(110), Time::millis(340)));
         rto.expired(Time::ZERO);
@@ -246,7 +238,7 @@ mod tests {
     fn back_off_may_outlast_what_was_sent_again() {
         let values = testing::values(&[Common::PARAMS], &[("backoff_until", 1.0)]);
         let mut rto = Rto::new(&values);
-        rto.sample(Time::millis(100));
+        rto.sample(Time::millis(100), &Sequence::default());
         rto.expired(Time::ZERO);
         rto.expired(Time::ZERO);
         assert_eq!((rto.timeout(), rto.backoffs()), (Time::millis(1200), 2));
@@ -310,20 +302,20 @@ mod tests {
     #[test]
     fn a_path_longer_than_the_maximum_has_time() {
         let mut rto = Rto::new(&Values::default());
-        rto.sample(Time::secs(1200));
+        rto.sample(Time::secs(1200), &Sequence::default());
         assert_eq!(rto.timeout(), Time::secs(3600));
-        (0..200).for_each(|_| rto.sample(Time::secs(1200)));
+        (0..200).for_each(|_| rto.sample(Time::secs(1200), &Sequence::default()));
         assert!(rto.timeout() >= Time::secs(1200) && rto.timeout() < Time::secs(1201));
         let measured = rto.timeout();
         assert_eq!(rto.check_out().map(|lent| lent.max), Some(u64::MAX));
         rto.expired(Time::ZERO);
         assert_eq!(rto.timeout(), measured);
         let mut rto = Rto::new(&Values::default());
-        rto.sample(Time::secs(10));
+        rto.sample(Time::secs(10), &Sequence::default());
         (0..5).for_each(|_| rto.expired(Time::ZERO));
         assert_eq!(rto.timeout(), Time::secs(60));
         let mut rto = Rto::new(&testing::values(&[Common::PARAMS], &[("max_rto", 5.0)]));
-        rto.sample(Time::secs(10));
+        rto.sample(Time::secs(10), &Sequence::default());
         assert_eq!((rto.timeout(), rto.check_out().map(|lent| lent.max)), (Time::secs(5), Some(5_000_000_000)));
     }
 
@@ -331,9 +323,9 @@ mod tests {
     fn clock_ticks_and_minimum() {
         let values = testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]);
         let mut rto = Rto::new(&values);
-        rto.sample(Time::millis(20));
+        rto.sample(Time::millis(20), &Sequence::default());
         assert_eq!(rto.timeout(), Time::millis(200), "the default minimum");
-        (0..100).for_each(|_| rto.sample(Time::millis(300)));
+        (0..100).for_each(|_| rto.sample(Time::millis(300), &Sequence::default()));
         // Integers leave three quarters of a tick of RTTVAR: four times that is more than G.
         assert_eq!((rto.timeout() - rto.srtt()), Time::millis(30));
     }
@@ -344,8 +336,8 @@ mod tests {
         let values = testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]);
         let mut rto = Rto::new(&values);
         let mut after = |ticks: u64| {
-            rto.sample(Time::millis(10 * ticks));
-            (rto.srtt / 1_250_000, rto.rttvar / 2_500_000)
+            rto.sample(Time::millis(10 * ticks), &Sequence::default());
+            (rto.srtt / 1_250_000, rto.spread.rttvar / 2_500_000)
         };
         assert_eq!(after(1), (8, 2));
         assert_eq!([after(2), after(1), after(2)], [(9, 3), (9, 3), (10, 4)]);
@@ -354,5 +346,26 @@ mod tests {
             after(2);
         });
         assert_eq!([after(1), after(2), after(1), after(1), after(1)].map(|(srtt, _)| srtt), [15, 16, 15, 15, 15]);
+    }
+
+    /// The floor and the maximum of each rule, and the clock that it assumes; what a scenario sets wins.
+    #[test]
+    fn every_rule_has_its_constants() {
+        let of = |rule: RtoRule, more: &[(&str, f64)]| {
+            let given = [&[("rto", rule as u8 as f64)], more].concat();
+            let mut rto = Rto::new(&testing::values(&[Common::PARAMS], &given));
+            assert_eq!(rto.timeout(), Time::secs(1), "before the first sample");
+            (0..200).for_each(|_| rto.sample(Time::millis(20), &Sequence { acked: 1, next: 2, highest: 2 }));
+            let least = rto.timeout();
+            (0..20).for_each(|_| rto.expired(Time::ZERO));
+            (least, rto.timeout(), rto.spread.tick)
+        };
+        assert_eq!(of(RtoRule::PerAck, &[]), (Time::millis(200), Time::secs(60), 0));
+        assert_eq!(of(RtoRule::Linux, &[]), (Time::millis(220), Time::secs(120), 0));
+        assert_eq!(of(RtoRule::Rfc6298, &[]), (Time::millis(1000), Time::secs(60), 0));
+        assert_eq!(of(RtoRule::Ns2, &[]), (Time::millis(200), Time::secs(60), 10_000_000));
+        assert_eq!(of(RtoRule::Linux, &[("min_rto", 0.1), ("max_rto", 9.0)]), (Time::millis(120), Time::secs(9), 0));
+        assert_eq!(of(RtoRule::Rfc6298, &[("min_rto", 0.3)]), (Time::millis(300), Time::secs(60), 0));
+        assert_eq!(of(RtoRule::Ns2, &[("min_rto", 1.0), ("clock_tick", 0.0)]), (Time::millis(1000), Time::secs(60), 0));
     }
 }

@@ -117,6 +117,12 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
                 let n = outcome.newly_acked as f64;
                 cwnd = (cwnd + if cwnd < ssthresh { n } else { n / cwnd }).min(most);
             }
+        } else if let Some(outcome) = r.on_early_timer(now) {
+            if let Some(flight) = outcome.loss {
+                story.episodes += 1;
+                ssthresh = (flight as f64 / 2.0).max(2.0);
+                cwnd = ssthresh;
+            }
         } else if let Some(flight) = r.on_timer(now) {
             story.timeouts += 1;
             ssthresh = (flight as f64 / 2.0).max(2.0);

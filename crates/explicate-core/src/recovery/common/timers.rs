@@ -8,7 +8,7 @@
 
 use crate::api::Probe;
 use crate::params::{Flag, Number, Values, parameters};
-use crate::recovery::common::rto::Rto;
+use crate::recovery::common::rto::{Rto, Sequence};
 use crate::units::Time;
 
 parameters! {
@@ -55,8 +55,8 @@ impl Timers {
         }
     }
     /// Takes a round-trip sample of the packet that caused an acknowledgement.
-    pub fn sample(&mut self, rtt: Time) {
-        self.rto.sample(rtt);
+    pub fn sample(&mut self, rtt: Time, seq: &Sequence) {
+        self.rto.sample(rtt, seq);
     }
     /// The round-trip estimate and recovery timer.
     pub fn rto(&self) -> &Rto {

@@ -66,6 +66,23 @@ pub(crate) fn set(text: &str, sets: &[(&str, &str)]) -> Scenario {
     }
 }
 
+/// A warning without its place, which has to be there, with a line of the file if it is one.
+pub(crate) fn message(warning: &str) -> &str {
+    let (first, excerpt) = warning.split_once('\n').unwrap_or((warning, ""));
+    let (place, message) = first.split_once(": ").unwrap_or_else(|| panic!("no place: {warning}"));
+    let line = place.strip_prefix("x.toml:").and_then(|at| at.split(':').next());
+    match line {
+        Some(line) => assert!(excerpt.contains(&format!("\n{line} | ")) && excerpt.contains('^'), "{warning}"),
+        None => assert!(place.starts_with("--set ") || !place.contains(' '), "no place: {warning}"),
+    }
+    message
+}
+
+/// The messages of all warnings.
+pub(crate) fn messages(warnings: &[String]) -> Vec<&str> {
+    warnings.iter().map(|warning| message(warning)).collect()
+}
+
 /// The problems as they are shown.
 pub(crate) fn problems(text: &str, sets: &[(&str, &str)]) -> Vec<String> {
     match parse_with(text, sets) {

@@ -1,0 +1,68 @@
+//! The reordering window (RFC 8985 section 6.2, steps 3 and 4, with Linux's conditions): how much longer than a round trip a segment
+//! may take before it is lost.
+
+use crate::units::Time;
+
+/// How long a minimum of the round trip is valid (Linux: `tcp_min_rtt_wlen`).
+const MINIMUM_VALID: Time = Time::secs(300);
+/// Episodes after which a window that DSACKs have widened is narrow again.
+const PERSISTS: u8 = 16;
+
+/// What was seen of reordering, and the minimum round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reordering {
+    pub(super) seen: bool,
+    /// Quarters of the minimum round trip.
+    steps: u8,
+    persists: u8,
+    /// DSACKs count once until a segment from here on is acknowledged.
+    round: u32,
+    /// Reported segments from which on nothing waits.
+    dupackthreshold: u32,
+    min_rtt: Time,
+    measured: Time,
+}
+
+impl Reordering {
+    pub(super) fn new(dupackthreshold: u32) -> Reordering {
+        let (min_rtt, measured) = (Time::NEVER, Time::ZERO);
+        Reordering { seen: false, steps: 1, persists: 0, round: 0, dupackthreshold, min_rtt, measured }
+    }
+    /// A round trip was measured.
+    pub(super) fn sample(&mut self, now: Time, rtt: Time) {
+        if rtt <= self.min_rtt || now.since(self.measured) > MINIMUM_VALID {
+            (self.min_rtt, self.measured) = (rtt, now);
+        }
+    }
+    /// The minimum round trip.
+    pub(super) fn min_rtt(&self) -> Time {
+        self.min_rtt
+    }
+    /// How long to wait: nothing in a repair, or once `dupackthreshold` segments are reported, until reordering has been seen.
+    pub(super) fn wait(&self, repairing: bool, reported: u32, srtt: Time) -> Time {
+        let impatient = !self.seen && (repairing || reported >= self.dupackthreshold);
+        if impatient || self.min_rtt == Time::NEVER {
+            return Time::ZERO;
+        }
+        Time((self.min_rtt.0 / 4).saturating_mul(self.steps as u64)).min(srtt)
+    }
+    /// A retransmission was needless: the window widens by a step, once in a round trip.
+    pub(super) fn needless(&mut self, acked: u32, highest: u32) {
+        if self.seen && acked >= self.round {
+            self.round = highest;
+            self.steps = self.steps.saturating_add(1);
+            self.persists = PERSISTS;
+        }
+    }
+    /// An episode ended; with `undone` its response was taken back.
+    pub(super) fn episode_ends(&mut self, undone: bool) {
+        if undone {
+            self.persists = (self.persists + 1).min(PERSISTS);
+            return;
+        }
+        self.persists = self.persists.saturating_sub(1);
+        if self.persists == 0 {
+            self.steps = 1;
+        }
+    }
+}
