@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::endpoint::{self, Event, FlowInit, ReceiverEndpoint, SenderEndpoint};
-use explicate_core::params::Values;
+use explicate_core::params::{Unit, Values};
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::recovery::{AnyRecoveryKind, COMMON};
@@ -222,6 +222,28 @@ pub fn every_recovery_delivers_everything(p: &'static AnyProtocol) {
                     s.retransmissions,
                 );
                 assert_eq!(w.hash, transfer(p, *r, &Values::default(), seed, loss).hash, "{}/{}", p.name(), r.name());
+            }
+        }
+    }
+}
+
+/// So it is for the other words of choices that start, growth, idle times, acknowledgements and variants have.
+pub fn variants_deliver_everything(p: &'static AnyProtocol) {
+    let chosen = ["variant", "hystart", "growth", "after_idle", "acks"];
+    let params = p.params().iter().chain(endpoint::PARAMS).filter(|param| chosen.contains(&param.name));
+    let params: Vec<_> = params.collect();
+    for word in [1.0_f64, 2.0] {
+        let mut values = Values::default();
+        for param in &params {
+            if let Unit::Choice(words) = param.unit {
+                values.set(param, word.min(words.len() as f64 - 1.0));
+            }
+        }
+        for r in RECOVERIES {
+            for (seed, loss) in [(0.0, 0.0), (0.01, 0.0), (0.2, 0.2)].into_iter().enumerate() {
+                let w = transfer(p, *r, &values, seed as u64, loss);
+                let again = transfer(p, *r, &values, seed as u64, loss);
+                assert_eq!(w.hash, again.hash, "{}/{}", p.name(), r.name());
             }
         }
     }

@@ -37,6 +37,7 @@ pub fn check(name: &str) {
     pools::an_interval_hands_out_no_more_than_its_pools_hold(p);
     agents::agents_survive_any_message(p);
     flows::every_recovery_delivers_everything(p);
+    flows::variants_deliver_everything(p);
     flows::delayed_acknowledgements_deliver_everything(p);
     flows::what_arrives_twice_counts_once(p);
     flows::a_refusal_falls_back(p);

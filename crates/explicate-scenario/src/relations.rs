@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use explicate_core::endpoint::{self, Acks, Params};
+use explicate_core::endpoint::{self, Acks, HostQueue, Params};
 use explicate_core::medium::Obstacle;
 use explicate_core::params::{Conflict, Param, Unit};
 use explicate_core::qdisc::ResolvedQueue;
@@ -375,11 +375,13 @@ pub(crate) fn hosts(
             let routers = link.routers_of(link.class_of(protocol.congestion_header()));
             let controlled = registry::controller(protocol)
                 .is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()));
+            let pushes_back = Params::of(&group.values).host_queue != HostQueue::None;
             let slowest = narrowest.is_some_and(|rate| link.rate <= rate);
             let unlimited = link.over.is_none() && link.queue.is_none() && link.classes.is_empty();
             if slowest
                 && unlimited
                 && !controlled
+                && !pushes_back
                 && crossings[first as usize].wants_more_than(0.9 * link.rate.0 as f64)
             {
                 slow.insert(first as usize);

@@ -224,6 +224,9 @@ fn add_group(
             start,
             Member { group: index as u32, number: i },
         );
+        if let Some(&first) = paths.get(path).0.first() {
+            engine.set_host_queue(Params::of(&group.values).host_queue, first, interface);
+        }
         if let Some(ends) = engine.ends.last_mut() {
             ends.flow.attach(own);
         }

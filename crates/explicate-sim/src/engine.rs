@@ -25,6 +25,7 @@ mod event_prefetch;
 mod forwarding;
 mod fusing;
 mod hop;
+mod host_queue;
 mod inspect;
 mod link;
 mod media;
@@ -94,6 +95,9 @@ pub struct Engine {
     routes: Vec<Hop>,
     /// Due times of the pending events of receiving ends with delayed acknowledgements.
     held_back: BTreeMap<u32, Time>,
+    /// Queues of hosts, and their numbers by link.
+    host_queues: Vec<host_queue::Queue>,
+    host_queue_of: BTreeMap<u32, u32>,
     /// Wireless media.
     media: Vec<Armed<Medium>>,
     /// For each link its number on a medium, or [`Radio::NONE`]; empty without media.
@@ -156,6 +160,8 @@ impl Engine {
             groups: Vec::new(),
             routes: Vec::new(),
             held_back: BTreeMap::new(),
+            host_queues: Vec::new(),
+            host_queue_of: BTreeMap::new(),
             media: Vec::new(),
             radios: Vec::new(),
             twins: BTreeMap::new(),

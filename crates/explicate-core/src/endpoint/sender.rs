@@ -30,6 +30,7 @@ use crate::wire::{
     stamp,
 };
 
+mod below;
 mod departures;
 mod params;
 mod round_trip;
@@ -39,6 +40,7 @@ mod stats;
 mod tests;
 mod undo;
 
+pub use below::HostQueue;
 pub use params::{Acks, Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::SenderStats;
 
@@ -512,8 +514,7 @@ impl SenderEndpoint {
         }
         if self.wait_until > Time::ZERO {
             if self.wait_until > now {
-                // Pacing at a rate that follows the window may prevent the window from ever being full.
-                self.window_limited |= self.recovery.at().next < self.supply;
+                self.waits();
                 return None;
             }
             self.wait_until = Time::ZERO;
@@ -524,6 +525,21 @@ impl SenderEndpoint {
             return None;
         }
         Some(next)
+    }
+
+    /// Nothing may be sent before `wait_until`.
+    fn waits(&mut self) {
+        let state = self.recovery.at();
+        if self.rare.as_ref().is_some_and(|rare| rare.below.holds_until == self.wait_until) {
+            self.window_limited = state.in_flight >= self.window;
+        } else {
+            // Pacing at a rate that follows the window may prevent the window from ever being full.
+            self.window_limited |= state.next < self.supply;
+        }
+    }
+    /// Whether the connection is set up.
+    fn is_established(&self) -> bool {
+        self.state == State::Established
     }
 
     /// Whether the window is known to be full, so that [`SenderEndpoint::poll_next`] would return nothing. False for

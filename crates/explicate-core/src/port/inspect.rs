@@ -1,6 +1,7 @@
 //! Inspection of a port: its contents, its counters, and the variables of its controllers and disciplines.
 
-use super::{Port, stats};
+use super::line::Line;
+use super::{Mode, Port, stats};
 use crate::api::Probe;
 use crate::units::Time;
 
@@ -20,6 +21,10 @@ impl Port {
     pub fn queue(&mut self, start: Time, now: Time) -> stats::QueueSummary {
         let (bytes, packets) = self.backlog();
         self.stats.queue(start, now, packets, bytes)
+    }
+    /// Whether the line has one rate all the time, and is not a shared medium.
+    pub fn has_constant_rate(&self) -> bool {
+        matches!(self.line, Line::Constant { .. }) && self.mode != Mode::OnMedium
     }
     /// Whether a discipline limits the queue.
     pub fn has_qdisc(&self) -> bool {

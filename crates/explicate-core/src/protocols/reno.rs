@@ -111,6 +111,13 @@ impl<const RESTART: bool> Sender for RenoSender<RESTART> {
         (self.window.cwnd, self.window.ssthresh) = (window.max(1.0), window.max(2.0));
     }
 
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
+    }
+
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
     }

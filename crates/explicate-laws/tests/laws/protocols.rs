@@ -34,6 +34,11 @@ fn every_recovery_delivers_everything() {
 }
 
 #[test]
+fn variants_deliver_everything() {
+    PROTOCOLS.iter().for_each(|p| flows::variants_deliver_everything(*p));
+}
+
+#[test]
 fn delayed_acknowledgements_deliver_everything() {
     PROTOCOLS.iter().for_each(|p| flows::delayed_acknowledgements_deliver_everything(*p));
 }

@@ -4,7 +4,7 @@ use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 use explicate_core::wire::flag;
 
-use super::{Engine, Mark, NIL};
+use super::{Engine, Mark, NIL, host_queue};
 use crate::event::{Due, Event};
 
 impl Engine {
@@ -86,7 +86,10 @@ impl Engine {
             ends.flow.handle_packet(now, &pending.packet, &self.sack);
         }
         let packet = &mut pending.packet;
-        let next = ends.flow.poll_next(now);
+        let mut next = ends.flow.poll_next(now);
+        if ends.host.is_some() && next.is_some() && host_queue::waits(&mut self.host_queues, ends, now) {
+            next = None;
+        }
         if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
             self.nothing_of(now, id, slot);
             return false;
@@ -96,6 +99,9 @@ impl Engine {
         let (place, bytes) = (ends.forward, packet.ip_len as u32);
         let hop = self.routes[place as usize];
         let link = &mut self.links[hop.index()];
+        if ends.host.is_some() {
+            host_queue::joins(&mut self.host_queues, ends, now, bytes);
+        }
         let leaves = ends.processing.leaves(now, &packet.transport);
         // Most packets leave by a private link, on which nothing can delay them.
         if !hop.has(Mark::OWN) && leaves > now {

@@ -5,6 +5,7 @@ use explicate_core::endpoint::{Event, ReceiverEndpoint, ReceiverStats, SenderEnd
 use explicate_core::units::Time;
 
 use super::Processing;
+use super::host_queue::Place;
 
 /// First places of a flow's routes.
 #[derive(Clone, Copy)]
@@ -32,6 +33,8 @@ pub struct Ends {
     pub source: Source,
     /// Processing time of its host.
     pub(super) processing: Processing,
+    /// Its place in a host's queue.
+    pub(super) host: Place,
     /// When the application begins.
     pub start: Time,
     /// The flow's number in its group, see [`super::Engine::group_of`].

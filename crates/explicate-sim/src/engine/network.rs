@@ -5,6 +5,7 @@ use explicate_core::endpoint::{FlowInit, ends};
 use explicate_core::port::Port;
 use explicate_core::units::Time;
 
+use super::host_queue::Place;
 use super::link::Reads;
 use super::{Ends, Engine, Hop, Link, Mark, Member, NIL, Processing, RoutePair};
 use crate::event::{Event, Timer};
@@ -75,6 +76,7 @@ impl Engine {
             receiver,
             source,
             processing,
+            host: Place::NONE,
             start,
             number: member.number,
             completed: Time::NEVER,

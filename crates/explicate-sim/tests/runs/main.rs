@@ -22,6 +22,7 @@ mod explicit;
 mod fading_link;
 mod guard;
 mod host_clock;
+mod host_queue;
 mod host_refusals;
 mod large;
 mod long_paths;

@@ -1,5 +1,6 @@
 //! Parameters of a flow, besides those of its protocol and its recovery.
 
+use super::below::HostQueue;
 use crate::guard::AIR_LOSS;
 use crate::params::{Auto, Flag, Fraction, Packets, Param, Seconds, Values, choices, parameters};
 
@@ -20,7 +21,7 @@ parameters! {
         initial_window: Packets = 3.0, in 1.0..=1e6, "RFC 5681 section 3.1";
         /// Maximum number of segments for which the receiver has room.
         receiver_window: Packets = 1e6, in 1.0..=1e9, "RFC 9293";
-        /// When the receiving end acknowledges: by `ack_every`, `ack_delay` and `quick_acks`, or as Linux does: up to 16 quick
+        /// When the receiving end of a simulated flow acknowledges: by `ack_every`, `ack_delay` and `quick_acks`, or as Linux does: up to 16 quick
         /// acknowledgements, then every second segment, delayed by 40 to 200 ms.
         acks: Acks = Acks::Counted, "RFC 5681 section 4.2; Linux 6.18, __tcp_ack_snd_check";
         /// In-order packets per acknowledgement; 2 is TCP's delayed acknowledgement.
@@ -30,6 +31,9 @@ parameters! {
         /// Acknowledgements at the beginning that do not wait for a second packet, so that delaying does not slow
         /// slow start.
         quick_acks: Packets = 0.0, in 0.0..=1e6, "RFC 5681 section 4.2 permits it; Linux sends up to 16";
+        /// The sending host's queue, which the simulator adds: none; or fifo, in which a flow has two super-packets at most and all
+        /// flows 1000 packets or 0.2 s of the line, and which then takes no more instead of dropping.
+        host_queue: HostQueue = HostQueue::None, "Linux 6.18, tcp_small_queue_check";
         /// Packets are ECN-capable: routers mark instead of dropping.
         ecn: Flag = false, "RFC 3168";
         /// Packets are paced over the round trip even if the congestion controller does not request pacing.

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use super::SenderEndpoint;
+use super::below::Below;
 use super::departures::Earlier;
 use super::round_trip::RoundTrip;
 use super::undo::Prior;
@@ -68,6 +69,8 @@ pub(super) struct Rare {
     pub(super) departures: Earlier,
     /// What exceeds the lower half of the sum of RTT samples.
     pub(super) rtt_carry: u32,
+    /// Packets that the host still holds.
+    pub(super) below: Below,
     /// What an undo restores.
     pub(super) prior: Prior,
     refused: u64,

@@ -13,7 +13,7 @@
 //! | bbr_lt_bw_max_rtts | [`LONG_TERM_ROUNDS`] | rounds | 48 |
 
 use super::{BbrSender, CYCLE, HIGH_GAIN, MIN_PIPE, Mode, Repair};
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Sent, Undo};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -67,6 +67,13 @@ impl Sender for LinuxSender {
         if loss.kind != LossKind::Mark {
             self.bbr.on_loss_linux(&mut self.linux, loss);
         }
+    }
+    /// `bbr_undo_cwnd`: the window stays, and what losses have shown is forgotten.
+    fn on_undo(&mut self, undo: &Undo) {
+        (self.bbr.full_bandwidth, self.bbr.full_rounds) = (0.0, 0);
+        let delivered = self.bbr.delivery.delivered();
+        let round = Round { now: undo.now, begins: false, arrived: 0, delivered, losses: 0, limited: false };
+        self.linux.long_term.reset(&round);
     }
     fn probe(&self, put: Probe<'_>) {
         self.bbr.probe(put);

@@ -14,7 +14,7 @@
 //! is exact to the unit of K.
 
 use super::Params;
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Writes};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Undo, Writes};
 use crate::protocols::common::window::{Additive, Window};
 use crate::units::Time;
 
@@ -181,6 +181,13 @@ impl Sender for LinuxSender {
     fn resume(&mut self, _now: Time, window: f64, _srtt: Time) {
         self.reset();
         (self.window.cwnd, self.window.ssthresh) = (libm::floor(window).max(1.0), libm::floor(window).max(2.0));
+    }
+
+    fn threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        self.window.undo(undo);
     }
 
     fn probe(&self, put: Probe<'_>) {
