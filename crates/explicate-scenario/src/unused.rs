@@ -582,7 +582,7 @@ fn in_time(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, at: &dyn F
         Traffic::Sessions { timeouts, pause, duration, random } => {
             let common = Common::of(&group.values);
             // The least time of that many timeouts in a row.
-            let doubled = |i: u32| (common.min_rto * 2f64.powi(i.min(60) as i32)).min(common.max_rto);
+            let doubled = |i: u32| (common.least_rto() * 2f64.powi(i.min(60) as i32)).min(common.most_rto());
             let least: f64 = (0..timeouts.min(100_000)).map(doubled).sum();
             let lasts = duration.filter(|_| !random);
             let one_way = one_way(group);
