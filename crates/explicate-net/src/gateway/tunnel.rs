@@ -14,10 +14,11 @@ use super::parity::{Block, Parity, Repair};
 use super::shim;
 use super::turns::Turns;
 use crate::clock::Clock;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// Bytes of a packet of the window.
 const PACKET: u16 = 1500;
-static NUMBERS: AtomicU32 = AtomicU32::new(1);
 /// Short datagrams that are covered behind a write: what was written, and perhaps an acknowledgement before it.
 const COVERED: u32 = 2;
 
@@ -66,11 +67,11 @@ pub struct Repairs {
 }
 
 impl Tunnel {
-    /// A tunnel over a line of this rate.
-    pub fn new(config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+    /// A tunnel over a line of this rate; `number` tells it from others of this program.
+    pub fn new(number: u32, config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
         let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, PACKET, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
+        let number = number ^ crate::sys::monotonic() as u32;
         Arc::new(Tunnel {
             number,
             controller,
@@ -101,6 +102,8 @@ impl Tunnel {
         wait: &Wait,
     ) -> Result<usize, WriteError> {
         self.turns.set_backlog(self.backlog());
+        #[cfg(feature = "simulated")]
+        let young = young && !is_back(Fault::Young);
         match young {
             true => self.turns.write_young(stream, block, wait).await,
             false => self.turns.write(stream, block, wait).await,
@@ -194,7 +197,7 @@ mod tests {
 
     fn tunnel() -> Arc<Tunnel> {
         let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
-        Tunnel::new(&config, Rate::mbps(20), Clock::start())
+        Tunnel::new(1, &config, Rate::mbps(20), Clock::start())
     }
 
     /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
