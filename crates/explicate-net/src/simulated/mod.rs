@@ -1,7 +1,7 @@
-//! Gateways, their hosts and the network between them in one process and in simulated time.
+//! Gateways, their hosts and the network between them in one process and in simulated time, drawn from one seed.
 //!
 //! The programs are the real ones above their sockets: [`machine`] starts a gateway on the UDP sockets of [`network`] and the TCP of
-//! [`tcp`]; [`hosts`] open and answer connections; [`record`] keeps what happens. tokio's paused clock
+//! [`tcp`]; [`hosts`] do what a [`scene`] says; [`record`] keeps what happens, and [`run`](run()) judges it. tokio's paused clock
 //! moves to the next timer whenever all tasks wait, and [`clock`] shows it to what reads the monotonic clock.
 //!
 //! A seed repeats the same events: times, connections, sizes. The bytes of TLS are others in each run, and nothing depends on them.
@@ -20,4 +20,11 @@ pub mod hosts;
 pub mod machine;
 pub mod network;
 pub mod record;
+pub mod run;
+pub mod scene;
 pub mod tcp;
+
+pub use run::{Options, Report, run};
+
+#[cfg(test)]
+mod tests;
