@@ -29,7 +29,7 @@ struct Arguments {
     /// Judges what is known to break, too: vanishes-waiting, unread, rebinding.
     #[arg(long)]
     known: Option<String>,
-    /// Puts a mended fault back: cancel, young, called-anew, silence, windows, keep-alive, forgets, orderly.
+    /// Puts a mended fault back: cancel, called-anew, silence, windows, keep-alive, forgets, orderly.
     #[arg(long)]
     back: Option<String>,
 }

@@ -14,8 +14,6 @@ use super::parity::{Block, Parity, Repair};
 use super::shim;
 use super::turns::Turns;
 use crate::clock::Clock;
-#[cfg(feature = "simulated")]
-use crate::simulated::faults::{Fault, is_back};
 
 /// Bytes of a packet of the window.
 const PACKET: u16 = 1500;
@@ -102,8 +100,6 @@ impl Tunnel {
         wait: &Wait,
     ) -> Result<usize, WriteError> {
         self.turns.set_backlog(self.backlog());
-        #[cfg(feature = "simulated")]
-        let young = young && !is_back(Fault::Young);
         match young {
             true => self.turns.write_young(stream, block, wait).await,
             false => self.turns.write(stream, block, wait).await,

@@ -7,8 +7,6 @@ use std::cell::Cell;
 pub enum Fault {
     /// A reset is not noticed while bytes wait for the other side.
     Cancel,
-    /// Young streams wait for the window that long transfers have filled.
-    Young,
     /// What the peer's connection before a restart carried stays until that connection times out.
     CalledAnew,
     /// A silent path is probed by QUIC alone, ever more rarely.
@@ -24,9 +22,8 @@ pub enum Fault {
 }
 
 /// All of them.
-pub const ALL: [Fault; 8] = [
+pub const ALL: [Fault; 7] = [
     Fault::Cancel,
-    Fault::Young,
     Fault::CalledAnew,
     Fault::Silence,
     Fault::Windows,
