@@ -3,6 +3,7 @@
 //!
 //! [`endpoint`] sends and receives, [`forward`] is what routers and emulated links do, [`lab`] runs a scenario in network
 //! namespaces, [`gateway`] carries the TCP connections of a site. [`sys`] holds the system calls, and all unsafe code.
+//! The feature `simulated` adds a machine and a network in simulated time, for tests.
 #![deny(unsafe_code)]
 #![expect(clippy::missing_errors_doc, reason = "all functions that talk to the system fail as it does")]
 
@@ -20,6 +21,8 @@ pub mod gateway;
 pub mod histogram;
 pub mod lab;
 pub mod metrics;
+#[cfg(feature = "simulated")]
+pub mod simulated;
 pub mod sys;
 
 #[cfg(test)]

@@ -30,7 +30,10 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Undo, measured_ms};
+use crate::api::{
+    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
+    RouterInit, Sender, SenderInit, Undo, measured_ms,
+};
 use crate::params::{Fraction, Info, Param, Seconds, parameters};
 use crate::protocols::common::delivery::Arrivals;
 use crate::protocols::common::window::{Window, WindowParams};

@@ -250,7 +250,11 @@ mod tests {
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 7));
         assert_eq!(s.allowance().cwnd, 1.0);
         assert_eq!(ack(&mut *s, 8), 9.0);
-        assert_eq!((ack(&mut *s, 6), ack(&mut *s, 4), ack(&mut *s, 1)), (10.0, 10.0, 11.0), "half of 21 is 10; 5 are left");
+        assert_eq!(
+            (ack(&mut *s, 6), ack(&mut *s, 4), ack(&mut *s, 1)),
+            (10.0, 10.0, 11.0),
+            "half of 21 is 10; 5 are left"
+        );
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 7));
         assert_eq!(s.allowance().cwnd, 5.0, "half of the window, rounded down");
         s.on_ack(&Ack { recovering: true, ..testing::ack(Time::ZERO, &Congestion::NONE) });

@@ -24,8 +24,8 @@
 //! 3. A queue's CoDel uses the bytes of its own queue (RFC 8289); Linux uses the bytes of all.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
 use alloc::collections::VecDeque;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::codel::{Control, Settings, State};

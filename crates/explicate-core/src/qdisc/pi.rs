@@ -67,8 +67,9 @@ impl QdiscKind for Pi {
         // A queue that stands above the target adds (a - b) times the excess to the probability.
         let falls = (params.b >= params.a).then(|| {
             let (a, b) = (params.a, params.b);
-            let what =
-                format!("its `b` ({b}) is not below its `a` ({a}), so the probability never grows while the queue stands");
+            let what = format!(
+                "its `b` ({b}) is not below its `a` ({a}), so the probability never grows while the queue stands"
+            );
             Conflict::new(["a", "b"], what, "write a larger `a`, or a smaller `b`")
         });
         target_beyond_limit(target, params.limit.limit, queue).into_iter().chain(falls).collect()

@@ -130,19 +130,23 @@ impl Identity {
         let digits = text.trim();
         let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok().and_then(unhex::<1>));
         let bytes: Vec<u8> = pairs.collect::<Option<Vec<[u8; 1]>>>().ok_or_else(no_key)?.concat();
-        let pair = Ed25519KeyPair::from_pkcs8(&bytes).map_err(|_| no_key())?;
+        Identity::of(bytes).ok_or_else(no_key)
+    }
+    /// The identity of a key in PKCS #8, version 2 (RFC 5958).
+    pub fn of(bytes: Vec<u8>) -> Option<Identity> {
+        let pair = Ed25519KeyPair::from_pkcs8(&bytes).ok()?;
         let mut public = [0; 32];
         public.copy_from_slice(pair.public_key().as_ref());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let private = PrivateKeyDer::try_from(bytes.clone()).map_err(|_| no_key())?;
-        let signing = provider.key_provider.load_private_key(private).map_err(|_| no_key())?;
+        let private = PrivateKeyDer::try_from(bytes.clone()).ok()?;
+        let signing = provider.key_provider.load_private_key(private).ok()?;
         let public = PublicKey(public);
         let certified = Arc::new(CertifiedKey::new(vec![CertificateDer::from(public.spki().to_vec())], signing));
         let secret = ring::digest::digest(&ring::digest::SHA256, &[&bytes[..], b"stateless reset"].concat());
         let reset_key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret.as_ref());
         let cid = ring::digest::digest(&ring::digest::SHA256, &[&bytes[..], b"connection numbers"].concat());
         let cid_key = cid.as_ref().iter().take(8).fold(0, |key, byte| key << 8 | *byte as u64);
-        Ok(Identity { certified, provider, public, reset_key, cid_key })
+        Some(Identity { certified, provider, public, reset_key, cid_key })
     }
 
     /// What this end presents and accepts as the one that is called by these peers.

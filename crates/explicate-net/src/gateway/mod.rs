@@ -2,8 +2,8 @@
 //!
 //! - [`config`] reads `gateway.toml` with its [networks](network), [`identity`] holds keys, [`kernel`] changes and restores nftables,
 //!   routes and sysctls, and [`carried`] is what it remembers of connections;
-//! - [`run`](run()) opens the sockets, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
-//! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
+//! - [`run`](run()) opens the sockets, [`system`] is what a gateway has of its machine, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
+//! - [`intercept`] accepts connections on behalf of their destinations, [`tcp`] is one of them, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
 //!   QUIC connection per peer, and [`open`] lists what is carried;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
@@ -38,6 +38,8 @@ pub mod silence;
 pub mod socket;
 pub mod source;
 pub mod status;
+pub mod system;
+pub mod tcp;
 pub mod told;
 pub mod trains;
 pub mod transport;

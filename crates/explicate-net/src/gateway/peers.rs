@@ -8,25 +8,27 @@ use std::time::Duration;
 
 use explicate_core::units::Rate;
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::capacity::Capacity;
 use super::config::{self, ClientAddress, Config, WhenDown};
 use super::destinations;
 use super::identity::{Identity, PublicKey};
-use super::intercept;
 use super::open::{self, Open};
 use super::port::Port;
 use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
 use super::shim::canonical;
 use super::silence;
-use super::told::{self, Marked};
+use super::system::System;
+use super::tcp::Tcp;
+use super::told;
 use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
 use super::turns;
 use crate::error::{Error, Result};
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// Between two attempts to reach a peer.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -108,6 +110,10 @@ impl Peer {
     }
     /// It calls only when it has no connection by an earlier call: such a one, and all that it carries, ends here too.
     fn called_anew(&self, connection: &Connection) {
+        #[cfg(feature = "simulated")]
+        if is_back(Fault::CalledAnew) {
+            return;
+        }
         let before = self.link.answered.lock().unwrap_or_else(PoisonError::into_inner).replace(connection.clone());
         if let Some(before) = before {
             before.close(0u32.into(), b"the peer has called anew");
@@ -187,8 +193,8 @@ pub struct Gateway {
     identity: Identity,
     endpoint: Endpoint,
     pub(super) transport: Transport,
-    /// Where the kernel gets addresses that peers have told, and those of this machine.
-    marked: Marked,
+    system: System,
+    /// Addresses of this machine.
     own: watch::Sender<Vec<IpAddr>>,
     /// The port that datagrams leave by, if the line has a rate.
     pub port: Option<Arc<Port>>,
@@ -228,7 +234,7 @@ impl Drop for Place {
 /// Where a connection of a peer goes on.
 enum Onward {
     /// To a host of the site.
-    Host(TcpStream),
+    Host(Tcp),
     /// To another peer.
     Peer((SendStream, RecvStream)),
 }
@@ -242,31 +248,17 @@ async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<((SendStrea
     Ok(((send, receive), tunnel))
 }
 
-/// Connects to the destination of a peer's client.
-async fn connect(preface: &Preface, from: ClientAddress) -> std::result::Result<TcpStream, Cause> {
-    match tokio::time::timeout(CONNECT, intercept::connect(preface, from)).await {
-        Ok(Ok(tcp)) => Ok(tcp),
-        Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
-        Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
-        Ok(Err(reason)) => {
-            tracing::info!(destination = %preface.destination, %reason, "cannot connect");
-            Err(Cause::Unreachable)
-        }
-        Err(_) => Err(Cause::TimedOut),
-    }
-}
-
 impl Gateway {
     /// A gateway on this endpoint.
     pub fn new(
         config: Config,
         identity: Identity,
         (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<Arc<Capacity>>),
-        (transport, marked): (Transport, Marked),
+        (transport, system): (Transport, System),
     ) -> Result<Arc<Gateway>> {
         let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[])?)), watch::Sender::new(Vec::new()));
         let (counters, open) = (Counters::default(), open::List::default());
-        Ok(Arc::new(Gateway { table, identity, endpoint, transport, marked, own, port, capacity, counters, open }))
+        Ok(Arc::new(Gateway { table, identity, endpoint, transport, system, own, port, capacity, counters, open }))
     }
     /// The configuration and the peers.
     pub fn table(&self) -> Arc<Table> {
@@ -296,7 +288,7 @@ impl Gateway {
         let table = self.table();
         for peer in table.peers.iter().filter(|peer| peer.config.address.is_some()) {
             if !peer.link.called.swap(true, Ordering::Relaxed) {
-                tokio::spawn(self.clone().keep_calling(peer.key, peer.link.clone()));
+                self.spawn(self.clone().keep_calling(peer.key, peer.link.clone()));
             }
         }
         let wan = &table.config.wan;
@@ -344,7 +336,7 @@ impl Gateway {
     }
     /// Has the kernel keep what a peer has told.
     fn keep(&self, peer: &Peer) {
-        peer.told().iter().for_each(|address| self.marked.keep(*address));
+        peer.told().iter().for_each(|address| self.system.marked.keep(*address));
     }
     async fn keep_told(&self, peer: &Peer) {
         loop {
@@ -367,7 +359,10 @@ impl Gateway {
 
     async fn call(&self, peer: &Peer, timeout: Duration) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
         let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
-        let resolved = tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten();
+        let resolved = match address.parse() {
+            Ok(number) => Some(number),
+            Err(_) => tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten(),
+        };
         let to = resolved.ok_or_else(|| format!("`{address}` has no address"))?;
         let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
         let (client, tunnel) = self.transport.client(tls, to);
@@ -379,12 +374,29 @@ impl Gateway {
         connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(to, &tunnel))
     }
 
+    /// Connects to the destination of a peer's client.
+    async fn connect(&self, preface: &Preface, from: ClientAddress) -> std::result::Result<Tcp, Cause> {
+        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from)).await {
+            Ok(Ok(tcp)) => Ok(tcp),
+            Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
+            Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
+            Ok(Err(reason)) => {
+                tracing::info!(destination = %preface.destination, %reason, "cannot connect");
+                Err(Cause::Unreachable)
+            }
+            Err(_) => Err(Cause::TimedOut),
+        }
+    }
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.system.runtime.spawn(Box::pin(task));
+    }
+
     /// Accepts connections of peers, for ever.
     pub async fn answer_calls(self: Arc<Gateway>) {
         while let Some(incoming) = self.endpoint.accept().await {
             let gateway = self.clone();
             let Some(incoming) = validated(incoming) else { continue };
-            tokio::spawn(async move {
+            self.spawn(async move {
                 let from = incoming.remote_address();
                 if let Err(reason) = gateway.clone().answer(incoming).await {
                     count(&gateway.counters.refused);
@@ -423,7 +435,9 @@ impl Gateway {
         }
         outgrown.store(0, Ordering::Relaxed);
         let (begins, at, most) = (tunnel.clone(), connection.clone(), self.transport.most_sent());
-        tokio::spawn(async move { begins.turns.begin(&at, greeted, most).await });
+        self.spawn(async move {
+            let _ = begins.turns.begin(&at, greeted, most).await;
+        });
         true
     }
 
@@ -439,12 +453,13 @@ impl Gateway {
         let streams = async {
             loop {
                 match connection.accept_bi().await {
-                    Ok(stream) => drop(tokio::spawn(self.clone().onward(peer.key, stream, tunnel.clone()))),
+                    Ok(stream) => self.spawn(self.clone().onward(peer.key, stream, tunnel.clone())),
                     Err(reason) => break reason,
                 }
             }
         };
         let reason = tokio::select! {
+            biased;
             reason = streams => reason,
             reason = used => reason,
             () = silence::probe(&connection, &tunnel) => return,
@@ -511,7 +526,7 @@ impl Gateway {
         let reaching = async {
             match beyond {
                 Some(peer) => open(peer, &preface).await.map(|(streams, _)| Onward::Peer(streams)),
-                None => connect(&preface, table.config.site.client_address).await.map(Onward::Host),
+                None => self.connect(&preface, table.config.site.client_address).await.map(Onward::Host),
             }
         };
         let reset = async {
@@ -522,7 +537,7 @@ impl Gateway {
     }
 
     /// Carries a connection that the site has opened to `destination`.
-    pub async fn intercepted(self: Arc<Gateway>, tcp: TcpStream, client: SocketAddr, destination: SocketAddr) {
+    pub async fn intercepted(self: Arc<Gateway>, tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
         count(&self.counters.intercepted);
         let preface = Preface { destination: canonical(destination), client: canonical(client) };
         let table = self.table();
@@ -531,23 +546,23 @@ impl Gateway {
         let peer = table.route(preface.destination.ip()).filter(|_| !spoofed);
         let Some((peer, place)) = peer.and_then(|peer| Some((peer, Place::take(&self, &preface, peer)?))) else {
             count(&self.counters.refused);
-            return intercept::reset(tcp);
+            return tcp.reset();
         };
-        intercept::prepare(&tcp);
+        tcp.prepare();
         // Until the kernel knows it.
         let told = peer.told().contains(&preface.destination.ip());
         if told || peer.current().is_none() {
             return self.without_tunnel(tcp, &preface, (place, told)).await;
         }
         let reset = async {
-            relay::failed(&tcp).await;
+            tcp.failed().await;
             Err(Cause::Reset)
         };
         match relay::unless(open(peer, &preface), reset).await {
             Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel, &place.open).await, place),
             Err(_) => {
                 count(&self.counters.resets);
-                intercept::reset(tcp);
+                tcp.reset();
             }
         }
     }
@@ -563,20 +578,20 @@ impl Gateway {
     }
 
     /// Connects to the destination by plain routing; `told` says that this is all that is wanted.
-    async fn without_tunnel(&self, tcp: TcpStream, preface: &Preface, (place, told): (Place, bool)) {
+    async fn without_tunnel(&self, tcp: Tcp, preface: &Preface, (place, told): (Place, bool)) {
         if !told && self.table().config.site.when_down == WhenDown::Reset {
             count(&self.counters.refused);
-            return intercept::reset(tcp);
+            return tcp.reset();
         }
         let reset = async {
-            relay::failed(&tcp).await;
+            tcp.failed().await;
             Err(Cause::Reset)
         };
-        let onward = match relay::unless(connect(preface, ClientAddress::Keep), reset).await {
+        let onward = match relay::unless(self.connect(preface, ClientAddress::Keep), reset).await {
             Ok(onward) => onward,
             Err(cause) => {
                 count(if cause == Cause::Reset { &self.counters.resets } else { &self.counters.refused });
-                return intercept::reset(tcp);
+                return tcp.reset();
             }
         };
         count(&self.counters.direct);

@@ -4,7 +4,7 @@
 //! that the line's rate sets. Lateness of the machine is made up for, up to `CATCH_UP`.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -63,12 +63,21 @@ struct State {
     trains: Option<Trains>,
 }
 
+/// What ends a wait of the port.
+enum Wake {
+    /// Of its thread.
+    Thread(OwnedFd),
+    /// Of its task, in simulated time.
+    #[cfg(feature = "simulated")]
+    Task(tokio::sync::Notify),
+}
+
 /// The port.
 pub struct Port {
     state: Mutex<State>,
     /// Rises when a queue has room again.
     drained: AtomicU64,
-    wake: OwnedFd,
+    wake: Wake,
     clock: Clock,
     parity: bool,
 }
@@ -80,6 +89,21 @@ impl Port {
         rate: Rate,
         (socket, plain): (UdpSocket, Option<Plain>),
         clock: Clock,
+        parity: bool,
+    ) -> Result<Arc<Port>> {
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(std::io::Error::from);
+        let wake = Wake::Thread(wake.or_fail(|| "make an eventfd".to_string())?);
+        let port = Port::new(protocol, rate, plain, (clock, wake), parity)?;
+        let runs = port.clone();
+        let spawned = thread::Builder::new().name("port".to_string()).spawn(move || runs.run(&socket));
+        spawned.or_fail(|| "start a thread".to_string())?;
+        Ok(port)
+    }
+    fn new(
+        protocol: &AnyProtocol,
+        rate: Rate,
+        plain: Option<Plain>,
+        (clock, wake): (Clock, Wake),
         parity: bool,
     ) -> Result<Arc<Port>> {
         let values = Values::default();
@@ -94,20 +118,18 @@ impl Port {
         let queues = Queues::new(capacity, Box::new(Marking::new(router)), plain);
         let (wakers, counters) = (Vec::new(), Counters::default());
         let state = State { queues, free_at: Time::ZERO, full: 0, wakers, counters, trains: None };
-        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(std::io::Error::from);
-        let wake = wake.or_fail(|| "make an eventfd".to_string())?;
-        let port = Arc::new(Port { state: Mutex::new(state), drained: AtomicU64::new(0), wake, clock, parity });
-        let runs = port.clone();
-        let spawned = thread::Builder::new().name("port".to_string()).spawn(move || runs.run(&socket));
-        spawned.or_fail(|| "start a thread".to_string())?;
-        Ok(port)
+        Ok(Arc::new(Port { state: Mutex::new(state), drained: AtomicU64::new(0), wake, clock, parity }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn wake(&self) {
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        match &self.wake {
+            Wake::Thread(event) => drop(rustix::io::write(event, &1u64.to_ne_bytes())),
+            #[cfg(feature = "simulated")]
+            Wake::Task(notify) => notify.notify_one(),
+        }
     }
 
     /// Sets the rate of the line.
@@ -185,6 +207,13 @@ impl Port {
         false
     }
 
+    fn event(&self) -> Option<BorrowedFd<'_>> {
+        match &self.wake {
+            Wake::Thread(event) => Some(event.as_fd()),
+            #[cfg(feature = "simulated")]
+            Wake::Task(_) => None,
+        }
+    }
     fn run(&self, socket: &UdpSocket) {
         // As a kernel's router, before all that is not real-time; it takes a few microseconds for a datagram.
         if let Err(reason) = sys::go_first() {
@@ -226,12 +255,38 @@ impl Port {
             if until <= self.clock.now() {
                 continue;
             }
-            let fds = [Some(self.wake.as_fd()), tun.as_ref().map(AsFd::as_fd)];
+            let fds = [self.event(), tun.as_ref().map(AsFd::as_fd)];
             let fds: Vec<_> = fds.into_iter().flatten().collect();
             if waiter.wait(&fds, until).is_err() {
                 self.clock.sleep_until(until.min(self.clock.now() + Time::millis(1)));
             }
-            let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+            self.event().map(|event| rustix::io::read(event, &mut [0u8; 8]));
+        }
+    }
+
+    /// A port without a thread: [`Port::drive`] sends, in simulated time.
+    #[cfg(feature = "simulated")]
+    pub fn simulated(protocol: &AnyProtocol, rate: Rate, clock: Clock, parity: bool) -> Result<Arc<Port>> {
+        Port::new(protocol, rate, None, (clock, Wake::Task(tokio::sync::Notify::new())), parity)
+    }
+    /// Sends what leaves, for ever.
+    #[cfg(feature = "simulated")]
+    pub async fn drive(self: Arc<Port>, send: impl Fn(SocketAddr, &[u8], Ecn)) {
+        let Wake::Task(wake) = &self.wake else { return };
+        let mut ready = Vec::new();
+        loop {
+            let (until, wakers) = self.turn(&mut ready);
+            for waker in wakers {
+                waker.wake();
+            }
+            for leaving in ready.drain(..) {
+                if let Leaving::Datagram(Outgoing { to, packet, mut bytes }) = leaving {
+                    shim::write(&packet, &mut bytes);
+                    send(to, &bytes, packet.ecn());
+                }
+            }
+            let wait = std::time::Duration::from_nanos(until.since(self.clock.now()).0);
+            let _ = tokio::time::timeout(wait, wake.notified()).await;
         }
     }
 

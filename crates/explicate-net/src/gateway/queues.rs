@@ -288,7 +288,7 @@ mod tests {
         let rng = Rng::stream(1, "gateway/test");
         let init = RouterInit { values: &values, capacity: rate, delay: Time::ZERO, rng };
         let config = ControllerConfig::new(protocol, 0.0);
-        let new = || Tunnel::new(&config, Rate::bps(8 * rate as u64), Clock::start());
+        let new = || Tunnel::new(1, &config, Rate::bps(8 * rate as u64), Clock::start());
         (Queues::new(rate, protocol.router(&init).unwrap(), None), (0..tunnels).map(|_| new()).collect())
     }
 

@@ -12,13 +12,12 @@ use std::io;
 use std::time::Duration;
 
 use quinn::{RecvStream, SendStream, VarInt, WriteError};
-use rustix::net::{Shutdown, shutdown};
-use tokio::io::Interest;
-use tokio::net::TcpStream;
 
-use super::intercept;
 use super::open::{Open, Wait};
+use super::tcp::Tcp;
 use super::tunnel::Tunnel;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 32 << 10;
@@ -67,15 +66,6 @@ enum Broken {
     Peer,
 }
 
-/// Completes when a TCP connection has failed, whether or not it still has bytes to be read.
-pub async fn failed(tcp: &TcpStream) {
-    let none = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
-    while tcp.ready(Interest::ERROR).await.is_ok() && matches!(tcp.take_error(), Ok(None)) {
-        // The error was taken by another call, or there was none: waits for the next one.
-        let _ = tcp.try_io(Interest::ERROR, none);
-    }
-}
-
 /// How often a stream is looked at whose bytes wait.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -84,6 +74,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// quinn's own `received_reset` would leave its waker behind if the stream then ends orderly, since nothing wakes it any more. Reading no
 /// byte fails after a reset, and leaves none while there are bytes.
 pub async fn is_reset(stream: &mut RecvStream) {
+    #[cfg(feature = "simulated")]
+    if is_back(Fault::Cancel) {
+        return pending().await;
+    }
     loop {
         match stream.read_chunk(0, true).await {
             Ok(Some(_)) => tokio::time::sleep(LOOK).await,
@@ -93,17 +87,7 @@ pub async fn is_reset(stream: &mut RecvStream) {
     }
 }
 
-async fn read(tcp: &TcpStream, block: &mut [u8]) -> io::Result<usize> {
-    loop {
-        tcp.readable().await?;
-        match tcp.try_read(block) {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-            done => return done,
-        }
-    }
-}
-
-async fn write_all(tcp: &TcpStream, mut bytes: &[u8], wait: Option<&Wait>) -> io::Result<()> {
+async fn write_all(tcp: &Tcp, mut bytes: &[u8], wait: Option<&Wait>) -> io::Result<()> {
     while !bytes.is_empty() {
         match tcp.try_write(bytes) {
             Ok(written) => bytes = &bytes[written..],
@@ -120,7 +104,7 @@ async fn write_all(tcp: &TcpStream, mut bytes: &[u8], wait: Option<&Wait>) -> io
 /// Carries what the host sends; `finished` when it has closed its half and all of it is on the way. Ends without that when the peer
 /// takes no more.
 async fn to_peer(
-    tcp: &TcpStream,
+    tcp: &Tcp,
     stream: &mut SendStream,
     (tunnel, open): (&Tunnel, &Open),
     count: &mut u64,
@@ -131,7 +115,7 @@ async fn to_peer(
         let mut block = vec![0; BLOCK];
         let _ = stream.set_priority(1);
         loop {
-            let read = read(tcp, &mut block).await.map_err(|_| Broken::Host)?;
+            let read = tcp.read(&mut block).await.map_err(|_| Broken::Host)?;
             // Behind less than a block the client may wait for an answer.
             if read < BLOCK {
                 tunnel.cover();
@@ -158,7 +142,7 @@ async fn to_peer(
     unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await
 }
 
-async fn to_tcp(stream: &mut RecvStream, tcp: &TcpStream, open: &Open, count: &mut u64) -> Result<(), Broken> {
+async fn to_tcp(stream: &mut RecvStream, tcp: &Tcp, open: &Open, count: &mut u64) -> Result<(), Broken> {
     while let Some(chunk) = stream.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)? {
         tokio::select! {
             biased;
@@ -167,12 +151,12 @@ async fn to_tcp(stream: &mut RecvStream, tcp: &TcpStream, open: &Open, count: &m
         }
         *count += chunk.bytes.len() as u64;
     }
-    shutdown(tcp, Shutdown::Write).map_err(|_| Broken::Host)
+    tcp.finish().map_err(|_| Broken::Host)
 }
 
 /// Carries both directions to their ends; whether both ended orderly.
 pub async fn run(
-    tcp: TcpStream,
+    tcp: Tcp,
     (mut send, mut receive): (SendStream, RecvStream),
     tunnel: &Tunnel,
     open: &Open,
@@ -182,7 +166,7 @@ pub async fn run(
         let there = to_peer(&tcp, &mut send, (tunnel, open), &mut carried.sent, &mut finished);
         let back = to_tcp(&mut receive, &tcp, open, &mut carried.received);
         unless(async { tokio::try_join!(there, back).map(drop) }, async {
-            failed(&tcp).await;
+            tcp.failed().await;
             Err(Broken::Host)
         })
         .await
@@ -192,10 +176,12 @@ pub async fn run(
         let _ = send.reset(Cause::Reset.into());
     }
     match ended {
-        Ok(()) => intercept::release(tcp),
+        Ok(()) => tcp.release(),
+        #[cfg(feature = "simulated")]
+        Err(_) if is_back(Fault::Orderly) => tcp.release(),
         Err(_) => {
             let _ = receive.stop(Cause::Reset.into());
-            intercept::reset(tcp);
+            tcp.reset();
         }
     }
     (carried, ended.is_ok() && finished)
@@ -204,39 +190,41 @@ pub async fn run(
 /// The result of `what`, unless `other` comes first.
 pub async fn unless<T>(what: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
     tokio::select! {
+        biased;
         result = what => result,
         result = other => result,
     }
 }
 
 /// Carries from one TCP connection to another; `finished` when the first has closed its half.
-async fn pump(from: &TcpStream, to: &TcpStream, finished: &mut bool) -> io::Result<()> {
+async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool) -> io::Result<()> {
     let mut block = vec![0; BLOCK];
     loop {
-        let read = read(from, &mut block).await?;
+        let read = from.read(&mut block).await?;
         if read == 0 {
             *finished = true;
-            return shutdown(to, Shutdown::Write).map_err(io::Error::from);
+            return to.finish();
         }
         write_all(to, &block[..read], None).await?;
     }
 }
 
 /// Carries both directions between two TCP connections to their ends; whether both ended orderly.
-pub async fn direct(near: TcpStream, far: TcpStream) -> bool {
+pub async fn direct(near: Tcp, far: Tcp) -> bool {
     let mut finished = [false; 2];
     let orderly = {
         let [there, back] = &mut finished;
         tokio::select! {
+            biased;
             both = async { tokio::try_join!(pump(&near, &far, there), pump(&far, &near, back)) } => both.is_ok(),
-            () = failed(&near) => false,
-            () = failed(&far) => false,
+            () = near.failed() => false,
+            () = far.failed() => false,
         }
     };
     let [there, back] = finished;
     // What a host had sent and closed behind is still delivered.
     for (tcp, all) in [(far, there), (near, back)] {
-        if all { intercept::release(tcp) } else { intercept::reset(tcp) }
+        if all { tcp.release() } else { tcp.reset() }
     }
     orderly
 }

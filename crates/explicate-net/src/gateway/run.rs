@@ -21,7 +21,8 @@ use super::port::Port;
 use super::service::Service;
 use super::socket::{Socket, Tunnels};
 use super::status;
-use super::told::Marked;
+use super::system::System;
+use super::tcp::Tcp;
 use super::transport::Transport;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -70,11 +71,11 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     let listeners = if config.site.interfaces.is_empty() { Vec::new() } else { vec![listen(false)?, listen(true)?] };
     let status = status::listen(&config.status)?;
     let metrics = config.metrics.map(Metrics::serve).transpose()?;
-    let marked = Marked::open(kernel::TOLD);
+    let system = System::kernel();
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
     let capacity = port.clone().map(Capacity::follow).transpose()?;
-    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), (transport, marked))?;
+    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), (transport, system))?;
     gateway.apply();
     tokio::spawn(gateway.clone().answer_calls());
     tokio::spawn(gateway.clone().follow_addresses());
@@ -116,6 +117,14 @@ fn reload(gateway: &Arc<Gateway>, path: &Path) {
     }
 }
 
+/// The configuration of the endpoint of a gateway with this key.
+pub(crate) fn endpoint_config(identity: &Identity) -> EndpointConfig {
+    let mut own = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
+    let cid_key = identity.cid_key;
+    own.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
+    own
+}
+
 fn endpoint(
     config: &Config,
     identity: &Identity,
@@ -139,9 +148,7 @@ fn endpoint(
     // Each connection gets a configuration of its own.
     transport.forget(config.listen, &tunnel);
     let server = Arc::unwrap_or_clone(server);
-    let mut own = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
-    let cid_key = identity.cid_key;
-    own.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
+    let own = endpoint_config(identity);
     let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
     let socket = Arc::new(Socket::new(inner, port.clone(), tunnels));
     let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, Arc::new(TokioRuntime));
@@ -154,8 +161,10 @@ async fn accept(gateway: Arc<Gateway>, listener: TcpListener) {
         match listener.accept().await {
             // The local address of an intercepted connection is its destination.
             Ok((tcp, client)) => match tcp.local_addr() {
-                Ok(destination) => drop(tokio::spawn(gateway.clone().intercepted(tcp, client, destination))),
-                Err(_) => intercept::reset(tcp),
+                Ok(destination) => {
+                    drop(tokio::spawn(gateway.clone().intercepted(Tcp::Kernel(tcp), client, destination)))
+                }
+                Err(_) => Tcp::Kernel(tcp).reset(),
             },
             Err(reason) => {
                 tracing::warn!(%reason, "cannot accept a connection");

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use quinn::Connection;
 
 use super::tunnel::Tunnel;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// Between two probes.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,6 +35,10 @@ impl Silence {
 
 /// Probes the path of a connection while it is silent, for ever.
 pub async fn probe(connection: &Connection, tunnel: &Tunnel) {
+    #[cfg(feature = "simulated")]
+    if is_back(Fault::Silence) {
+        return std::future::pending().await;
+    }
     let mut silence = Silence::default();
     loop {
         tokio::time::sleep(EVERY).await;

@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
         let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
-        let new = || Tunnel::new(&config, Rate::mbps(1), Clock::start());
+        let new = || Tunnel::new(1, &config, Rate::mbps(1), Clock::start());
         let (tunnels, peer) = (Tunnels::default(), "192.0.2.1:7".parse().unwrap());
         let (known, replayed) = (new(), new());
         let is = |tunnel: &Arc<Tunnel>| tunnels.get(peer).is_some_and(|current| Arc::ptr_eq(&current, tunnel));

@@ -80,6 +80,11 @@ impl Marked {
         };
         Marked([open(Ipv4Addr::UNSPECIFIED.into()), open(Ipv6Addr::UNSPECIFIED.into())])
     }
+    /// Keeps nothing.
+    #[cfg(feature = "simulated")]
+    pub fn nothing() -> Marked {
+        Marked([None, None])
+    }
     /// Has the kernel keep an address for a while.
     pub fn keep(&self, address: IpAddr) {
         if let Some(socket) = &self.0[address.is_ipv6() as usize] {

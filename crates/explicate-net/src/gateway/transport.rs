@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub struct Transport {
     clock: Clock,
     tunnels: Arc<Tunnels>,
     packet_threshold: u32,
+    /// Number of the next tunnel.
+    next: AtomicU32,
     /// Windows of connections that paths from addresses have needed, bytes.
     paths: Arc<Mutex<HashMap<IpAddr, u32>>>,
 }
@@ -70,8 +73,8 @@ impl Transport {
         clock: Clock,
         tunnels: Arc<Tunnels>,
     ) -> Transport {
-        let paths = Arc::default();
-        Transport { limits, controller, rate, clock, tunnels, packet_threshold: REORDERED, paths }
+        let (next, paths) = (AtomicU32::new(1), Arc::default());
+        Transport { limits, controller, rate, clock, tunnels, packet_threshold: REORDERED, next, paths }
     }
     /// The same, whose losses parity repairs.
     pub fn repaired(self) -> Transport {
@@ -136,9 +139,12 @@ impl Transport {
             .ack_frequency_config(Some(ack));
         Arc::new(config)
     }
+    fn tunnel(&self) -> Arc<Tunnel> {
+        Tunnel::new(self.next.fetch_add(1, Ordering::Relaxed), &self.controller, self.rate, self.clock)
+    }
     /// What this end calls a peer with, and the tunnel of the connection.
     pub fn client(&self, tls: QuicClientConfig, to: SocketAddr) -> (ClientConfig, Arc<Tunnel>) {
-        let tunnel = Tunnel::new(&self.controller, self.rate, self.clock);
+        let tunnel = self.tunnel();
         self.tunnels.set(to, tunnel.clone());
         let mut config = ClientConfig::new(Arc::new(tls));
         config.transport_config(self.config(to, &tunnel));
@@ -146,7 +152,7 @@ impl Transport {
     }
     /// What this end answers a peer with, and the tunnel of the connection.
     pub fn server(&self, tls: QuicServerConfig, from: SocketAddr) -> (Arc<ServerConfig>, Arc<Tunnel>) {
-        let tunnel = Tunnel::new(&self.controller, self.rate, self.clock);
+        let tunnel = self.tunnel();
         self.tunnels.add(from, tunnel.clone());
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(self.config(from, &tunnel)).migration(false);

@@ -17,7 +17,6 @@ use crate::clock::Clock;
 
 /// Bytes of a packet of the window.
 const PACKET: u16 = 1500;
-static NUMBERS: AtomicU32 = AtomicU32::new(1);
 /// Short datagrams that are covered behind a write: what was written, and perhaps an acknowledgement before it.
 const COVERED: u32 = 2;
 
@@ -66,11 +65,11 @@ pub struct Repairs {
 }
 
 impl Tunnel {
-    /// A tunnel over a line of this rate.
-    pub fn new(config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+    /// A tunnel over a line of this rate; `number` tells it from others of this program.
+    pub fn new(number: u32, config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
         let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, PACKET, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
+        let number = number ^ crate::sys::monotonic() as u32;
         Arc::new(Tunnel {
             number,
             controller,
@@ -194,7 +193,7 @@ mod tests {
 
     fn tunnel() -> Arc<Tunnel> {
         let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
-        Tunnel::new(&config, Rate::mbps(20), Clock::start())
+        Tunnel::new(1, &config, Rate::mbps(20), Clock::start())
     }
 
     /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.

@@ -25,6 +25,10 @@ fn clock(id: ClockId) -> u64 {
 
 /// Nanoseconds of the monotonic clock.
 pub fn monotonic() -> u64 {
+    #[cfg(feature = "simulated")]
+    if let Some(now) = crate::simulated::clock::now() {
+        return now;
+    }
     clock(ClockId::Monotonic)
 }
 

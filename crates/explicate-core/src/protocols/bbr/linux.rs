@@ -474,7 +474,14 @@ mod tests {
     fn ack(s: &mut LinuxSender, in_flight: u32, recovering: bool) -> f64 {
         let now = Time::millis(1010);
         let rtt = Time::millis(90);
-        s.on_ack(&Ack { in_flight, recovering, selective: true, rtt, srtt: rtt, ..testing::ack(now, &Congestion::NONE) });
+        s.on_ack(&Ack {
+            in_flight,
+            recovering,
+            selective: true,
+            rtt,
+            srtt: rtt,
+            ..testing::ack(now, &Congestion::NONE)
+        });
         s.bbr.cwnd
     }
 

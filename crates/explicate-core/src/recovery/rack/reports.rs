@@ -64,7 +64,9 @@ impl RackRecovery {
         flight.advance(seq.acked, &mut take);
         board.advance(seq.acked);
         // A range that reaches below the cumulative number reports duplicates or is invalid, as is one beyond the data sent.
-        for &(first, end) in sack.iter().filter(|r| r.0 > cumulative && r.0 > seq.acked && r.0 < r.1 && r.1 <= seq.highest) {
+        for &(first, end) in
+            sack.iter().filter(|r| r.0 > cumulative && r.0 > seq.acked && r.0 < r.1 && r.1 <= seq.highest)
+        {
             board.insert(first, end, |a, b| {
                 for segment in a..b {
                     if let Some(record) = flight.arrive(segment) {

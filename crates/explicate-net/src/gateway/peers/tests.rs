@@ -9,6 +9,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::gateway::identity::keygen;
 use crate::gateway::socket::Tunnels;
+use crate::gateway::told::Marked;
 use crate::patience::PATIENCE;
 
 fn runtime() -> Runtime {
@@ -52,7 +53,16 @@ fn gateway_of(site: &str, address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
     let own = EndpointConfig::default();
     let server = Some(Arc::unwrap_or_clone(server));
     let endpoint = Endpoint::new(own, server, socket, Arc::new(TokioRuntime)).unwrap();
-    (Gateway::new(config, identity, (endpoint, None, None), (transport, Marked::open(0))).unwrap(), tunnels)
+    (
+        Gateway::new(
+            config,
+            identity,
+            (endpoint, None, None),
+            (transport, System { marked: Marked::open(0), ..System::kernel() }),
+        )
+        .unwrap(),
+        tunnels,
+    )
 }
 
 /// What a client of QUIC with the key of this gateway calls with.

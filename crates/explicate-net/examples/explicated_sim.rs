@@ -1,0 +1,95 @@
+//! Prints the story of a seed: gateways, hosts and faults in simulated time. Exits with 1 if a rule breaks.
+//!
+//! `cargo run -p explicate-net --example explicated-sim -- SEED [--count N] [--datagrams] [--back FAULT]`
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use explicate_net::simulated::faults;
+use explicate_net::simulated::record::{Broken, Rule, What};
+use explicate_net::simulated::run::Known;
+use explicate_net::simulated::scene::{KINDS, Scene};
+use explicate_net::simulated::{Options, run};
+
+/// The story of a seed.
+#[derive(Parser)]
+struct Arguments {
+    /// The first seed.
+    seed: u64,
+    /// So many seeds; of several, only what breaks is printed.
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    /// Shows each datagram, too.
+    #[arg(long)]
+    datagrams: bool,
+    /// Runs each seed twice and compares the events.
+    #[arg(long)]
+    twice: bool,
+    /// Judges what is known to break, too: vanishes-waiting, unread, rebinding.
+    #[arg(long)]
+    known: Option<String>,
+    /// Puts a mended fault back: cancel, called-anew, silence, windows, keep-alive, forgets, orderly.
+    #[arg(long)]
+    back: Option<String>,
+}
+
+fn main() -> io::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let named = |name: &Option<String>, of: &dyn std::fmt::Debug| {
+        name.as_ref().is_some_and(|name| name.replace('-', "") == format!("{of:?}").to_lowercase())
+    };
+    let fault = faults::ALL.into_iter().find(|fault| named(&arguments.back, fault));
+    let strict = Known::ALL.into_iter().find(|known| named(&arguments.known, known));
+    if (arguments.back.is_some() && fault.is_none()) || (arguments.known.is_some() && strict.is_none()) {
+        writeln!(io::stderr(), "unknown name; see --help")?;
+        return Ok(ExitCode::from(2));
+    }
+    let mut out = io::stdout().lock();
+    let (mut all, mut slowest, mut counts) = (0, 0, [0; KINDS.len()]);
+    for seed in arguments.seed..arguments.seed + arguments.count {
+        let scene = Scene::of(seed);
+        let options = Options { fault, strict };
+        let mut report = run(&scene, options);
+        if arguments.twice {
+            let other = run(&scene, options).events;
+            if let Some(at) =
+                (0..other.len().max(report.events.len())).find(|at| report.events.get(*at) != other.get(*at))
+            {
+                let how = format!("event {at} differs: {:?}, {:?}", report.events.get(at), other.get(at));
+                report.broken.push(Broken { rule: Rule::Repeats, how });
+            }
+        }
+        if arguments.count == 1 {
+            writeln!(out, "seed {seed}: {} gateways, {:?}", scene.texts.len(), scene.kinds)?;
+            writeln!(out, "{:?}", scene.paths[0].2)?;
+            writeln!(out, "{}", scene.texts[0])?;
+            for (number, plan) in scene.plans.iter().enumerate() {
+                writeln!(out, "connection {number}: {plan:?}")?;
+            }
+            for event in &report.events {
+                if arguments.datagrams || matches!(event.what, What::Told(..) | What::World(_)) {
+                    writeln!(out, "{event}")?;
+                }
+            }
+        }
+        for broken in &report.broken {
+            writeln!(out, "seed {seed} breaks {:?}: {}", broken.rule, broken.how)?;
+        }
+        all += !report.broken.is_empty() as u64;
+        slowest = slowest.max(report.slowest);
+        for (count, kind) in counts.iter_mut().zip(KINDS) {
+            *count += scene.kinds.contains(&kind) as u64;
+        }
+        if arguments.count == 1 {
+            writeln!(out, "{} events, {:.0} s", report.events.len(), report.took as f64 / 1e9)?;
+        }
+    }
+    if arguments.count > 1 {
+        for (kind, count) in KINDS.iter().zip(counts) {
+            writeln!(out, "{kind:?}: {count} of {} seeds", arguments.count)?;
+        }
+    }
+    writeln!(out, "{all} of {} seeds break a rule; slowest echo {:.2} s", arguments.count, slowest as f64 / 1e9)?;
+    Ok(if all == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

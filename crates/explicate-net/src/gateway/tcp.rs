@@ -1,0 +1,130 @@
+//! A TCP connection with a host, at the kernel or, in tests, at a simulated one.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::net::{Shutdown, shutdown, sockopt};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+#[cfg(feature = "simulated")]
+use crate::simulated::{
+    faults::{Fault, is_back},
+    tcp::End,
+};
+
+/// A host that has been silent for so long is asked whether it still has the connection, again in these intervals, and is gone after so
+/// many questions: a host that vanished holds its place for 2 minutes. Its answers keep the connection in the kernel's memory
+/// ([`carried`](super::carried)).
+pub const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// See there.
+pub const KEEP_ALIVE_AGAIN: Duration = Duration::from_secs(10);
+/// See there.
+pub const KEEP_ALIVE_TRIES: u32 = 6;
+
+/// A connection; dropped without [`Tcp::release`] after [`Tcp::prepare`], it ends by a reset (RST).
+pub enum Tcp {
+    /// Of the kernel.
+    Kernel(TcpStream),
+    /// Of a simulated host.
+    #[cfg(feature = "simulated")]
+    Simulated(End),
+}
+
+impl Tcp {
+    /// Sends at once what is written, notices hosts that are gone, and has the connection end by a reset if it is not released:
+    /// the kernel closes the connections of a killed program.
+    pub fn prepare(&self) {
+        match self {
+            Tcp::Kernel(stream) => {
+                let _ = stream.set_nodelay(true);
+                let _ = sockopt::set_socket_keepalive(stream, true);
+                let _ = sockopt::set_tcp_keepidle(stream, KEEP_ALIVE);
+                let _ = sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE_AGAIN);
+                let _ = sockopt::set_tcp_keepcnt(stream, KEEP_ALIVE_TRIES);
+                let _ = end_by_reset(stream);
+            }
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.keep_alive(KEEP_ALIVE + KEEP_ALIVE_TRIES * KEEP_ALIVE_AGAIN),
+        }
+    }
+    /// Completes when the connection has failed, whether or not it still has bytes to be read.
+    pub async fn failed(&self) {
+        match self {
+            Tcp::Kernel(stream) => {
+                let none = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
+                while stream.ready(Interest::ERROR).await.is_ok() && matches!(stream.take_error(), Ok(None)) {
+                    // The error was taken by another call, or there was none: waits for the next one.
+                    let _ = stream.try_io(Interest::ERROR, none);
+                }
+            }
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(_) if is_back(Fault::Cancel) => std::future::pending().await,
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.failed().await,
+        }
+    }
+    /// Reads some bytes; 0 at the end.
+    pub async fn read(&self, block: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Tcp::Kernel(stream) => loop {
+                stream.readable().await?;
+                match stream.try_read(block) {
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                    done => return done,
+                }
+            },
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.read(block).await,
+        }
+    }
+    /// Writes what there is room for.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Tcp::Kernel(stream) => stream.try_write(bytes),
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.try_write(bytes),
+        }
+    }
+    /// Completes when there may be room.
+    pub async fn writable(&self) -> io::Result<()> {
+        match self {
+            Tcp::Kernel(stream) => stream.writable().await,
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => {
+                end.writable().await;
+                Ok(())
+            }
+        }
+    }
+    /// Sends nothing more (FIN).
+    pub fn finish(&self) -> io::Result<()> {
+        match self {
+            Tcp::Kernel(stream) => Ok(shutdown(stream, Shutdown::Write)?),
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.finish(),
+        }
+    }
+    /// Lets a connection that was [prepared](Tcp::prepare) end orderly.
+    pub fn release(self) {
+        match self {
+            Tcp::Kernel(stream) => drop(sockopt::set_socket_linger(&stream, None)),
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.release(),
+        }
+    }
+    /// Closes the connection by a reset (RST).
+    pub fn reset(self) {
+        match self {
+            Tcp::Kernel(stream) => drop(end_by_reset(&stream)),
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => drop(end),
+        }
+    }
+}
+
+/// Has a socket end by a reset however the program ends, and not by a FIN behind a part of the bytes.
+pub fn end_by_reset(socket: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
+}

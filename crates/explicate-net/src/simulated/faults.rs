@@ -1,0 +1,47 @@
+//! Mended faults of the gateway that a test puts back, to show that scenes find them.
+
+use std::cell::Cell;
+
+/// A fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A reset is not noticed while bytes wait for the other side.
+    Cancel,
+    /// What the peer's connection before a restart carried stays until that connection times out.
+    CalledAnew,
+    /// A silent path is probed by QUIC alone, ever more rarely.
+    Silence,
+    /// The windows of two connections are the window of a peer.
+    Windows,
+    /// Hosts are asked after two hours whether they are still there.
+    KeepAlive,
+    /// A gateway that started anew does not reset the connections that it does not know.
+    Forgets,
+    /// A relay closes orderly behind missing bytes.
+    Orderly,
+}
+
+/// All of them.
+pub const ALL: [Fault; 7] = [
+    Fault::Cancel,
+    Fault::CalledAnew,
+    Fault::Silence,
+    Fault::Windows,
+    Fault::KeepAlive,
+    Fault::Forgets,
+    Fault::Orderly,
+];
+
+thread_local! {
+    static BACK: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// Puts a fault back in this thread, or none.
+pub fn put_back(fault: Option<Fault>) {
+    BACK.set(fault);
+}
+
+/// Whether a fault is back.
+pub fn is_back(fault: Fault) -> bool {
+    BACK.get() == Some(fault)
+}

@@ -1,0 +1,194 @@
+//! A gateway whose machine is simulated: it starts, stops, is killed and starts anew.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use explicate_core::units::Rate;
+use quinn::{AsyncTimer, AsyncUdpSocket, Endpoint, Runtime, TokioRuntime};
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use tokio::task::AbortHandle;
+
+use super::faults::{Fault, is_back};
+use super::hosts::{Site, World};
+use super::network::{Network, address};
+use super::record::{Record, Rule, What};
+use crate::clock::Clock;
+use crate::gateway::config::Config;
+use crate::gateway::identity::Identity;
+use crate::gateway::intercept::Hosts;
+use crate::gateway::peers::Gateway;
+use crate::gateway::port::Port;
+use crate::gateway::run::endpoint_config;
+use crate::gateway::socket::{Socket, Tunnels};
+use crate::gateway::system::System;
+use crate::gateway::told::Marked;
+use crate::gateway::transport::Transport;
+
+/// The key of a gateway, in PKCS #8.
+pub fn key(number: u8) -> Vec<u8> {
+    let seed = [number + 1; 32];
+    let mut bytes =
+        vec![0x30, 0x51, 0x02, 0x01, 0x01, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+    bytes.extend(seed);
+    bytes.extend([0x81, 0x21, 0x00]);
+    bytes.extend(Ed25519KeyPair::from_seed_unchecked(&seed).expect("32 bytes").public_key().as_ref());
+    bytes
+}
+
+/// Tasks of a program, which end with it.
+struct Tasks {
+    handles: Mutex<Vec<AbortHandle>>,
+    record: Arc<Record>,
+}
+
+/// Tells of a panic in a task.
+struct Watched(Arc<Record>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broke(Rule::Panics, "a task of a gateway panics");
+        }
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tasks")
+    }
+}
+
+impl Runtime for Tasks {
+    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(at)
+    }
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        let watched = Watched(self.record.clone());
+        let spawned = tokio::spawn(async move {
+            let _watched = watched;
+            future.await;
+        });
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.retain(|handle| !handle.is_finished());
+        handles.push(spawned.abort_handle());
+    }
+    fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn now(&self) -> Instant {
+        TokioRuntime.now()
+    }
+}
+
+/// A program that runs.
+struct Running {
+    gateway: Arc<Gateway>,
+    endpoint: Endpoint,
+    tasks: Arc<Tasks>,
+}
+
+/// The machine of a gateway.
+pub struct Machine {
+    number: u8,
+    text: String,
+    seed: u64,
+    world: Arc<World>,
+    network: Arc<Network>,
+    running: Mutex<Option<Running>>,
+    starts: Mutex<u64>,
+}
+
+impl Machine {
+    /// A machine whose gateway has this configuration.
+    pub fn new(number: u8, text: String, seed: u64, world: &Arc<World>, network: &Arc<Network>) -> Machine {
+        let (world, network) = (world.clone(), network.clone());
+        Machine { number, text, seed, world, network, running: Mutex::default(), starts: Mutex::default() }
+    }
+    /// The gateway, if it runs, and what runs its tasks.
+    pub fn gateway(&self) -> Option<(Arc<Gateway>, Arc<dyn Runtime>)> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.as_ref().map(|running| (running.gateway.clone(), running.tasks.clone() as Arc<dyn Runtime>))
+    }
+    fn tell(&self, what: &str) {
+        self.world.record.add(What::World(format!("gateway {} {what}", self.number)));
+    }
+
+    /// Starts the program, as [`run`](crate::gateway::run()) does.
+    pub fn start(&self) {
+        self.tell("starts");
+        let mut config = Config::parse(&self.text).expect("a configuration that is valid");
+        let mut identity = Identity::of(key(self.number)).expect("a key");
+        let starts = {
+            let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+            *starts += 1;
+            *starts
+        };
+        if is_back(Fault::Forgets) {
+            identity.reset_key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &starts.to_be_bytes());
+        }
+        if is_back(Fault::Windows) {
+            config.limits.peer_bytes = 2 * config.limits.connection_bytes.unwrap_or(1 << 20);
+        }
+        let tasks = Arc::new(Tasks { handles: Mutex::default(), record: self.world.record.clone() });
+        let clock = Clock::start();
+        let controller = config.wan.controller_config().expect("a protocol");
+        let rate = config.wan.rate.map_or(Rate::mbps(100), |rate| rate.0);
+        let (protocol, tunnels) = (controller.protocol, Arc::new(Tunnels::default()));
+        let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone());
+        let shaped = config.wan.rate.is_some();
+        let transport = if config.wan.parity && shaped { transport.repaired() } else { transport };
+        let udp = self.network.open(self.number);
+        let port = shaped.then(|| Port::simulated(protocol, rate, clock, config.wan.parity).expect("a port"));
+        if let (Some(port), Some(source)) = (&port, &config.wan.capacity) {
+            port.measure(Some(source.floor.0));
+        }
+        let peers = config.peers.iter().filter_map(crate::gateway::config::Peer::public_key).collect();
+        let (server, tunnel) = transport.server(identity.server(peers).expect("TLS"), address(self.number));
+        transport.forget(address(self.number), &tunnel);
+        let mut own = endpoint_config(&identity);
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.seed.to_be_bytes());
+        seed[8..16].copy_from_slice(&starts.to_be_bytes());
+        seed[16] = self.number;
+        own.rng_seed(Some(seed));
+        let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels));
+        let endpoint =
+            Endpoint::new_with_abstract_socket(own, Some(Arc::unwrap_or_clone(server)), socket, tasks.clone());
+        let endpoint = endpoint.expect("an endpoint");
+        if let Some(port) = port.clone() {
+            tasks.spawn(Box::pin(port.drive(move |to, bytes, ecn| udp.send(to, bytes, ecn as u8))));
+        }
+        let hosts = Hosts::Simulated(Arc::new(Site { world: self.world.clone() }));
+        let system = System { marked: Marked::nothing(), hosts, runtime: tasks.clone() };
+        let gateway = Gateway::new(config, identity, (endpoint.clone(), port, None), (transport, system));
+        let gateway = gateway.expect("a gateway");
+        gateway.apply();
+        tasks.spawn(Box::pin(gateway.clone().answer_calls()));
+        let running = Running { gateway, endpoint, tasks };
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+    }
+    /// Kills the program: nothing leaves any more, and the kernel resets its connections.
+    pub fn kill(&self) {
+        let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        self.tell("is killed");
+        self.network.close(self.number);
+        let handles = std::mem::take(&mut *running.tasks.handles.lock().unwrap_or_else(PoisonError::into_inner));
+        handles.iter().for_each(AbortHandle::abort);
+    }
+    /// Stops the program as a signal does, which tells its peers; after a second it is gone.
+    pub async fn stop(&self) {
+        let endpoint = {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(running) = running.as_ref() else { return };
+            self.tell("stops");
+            running.endpoint.close(0u32.into(), b"stopped");
+            running.endpoint.clone()
+        };
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), endpoint.wait_idle()).await;
+        self.kill();
+    }
+}

@@ -1,0 +1,30 @@
+//! Gateways, their hosts and the network between them in one process and in simulated time, drawn from one seed.
+//!
+//! The programs are the real ones above their sockets: [`machine`] starts a gateway on the UDP sockets of [`network`] and the TCP of
+//! [`tcp`]; [`hosts`] do what a [`scene`] says; [`record`] keeps what happens, and [`run`](run()) judges it. tokio's paused clock
+//! moves to the next timer whenever all tasks wait, and [`clock`] shows it to what reads the monotonic clock.
+//!
+//! A seed repeats the same events: times, connections, sizes. The bytes of TLS are others in each run, and nothing depends on them.
+//!
+//! turmoil has hosts and sockets in the place of `tokio::net` on the same paused clock, with delays, losses and partitions, but no rates
+//! and queues of a line, which a gateway is about, and no NAT. QUIC needs an `AsyncUdpSocket` in any case, and the relay few functions of
+//! TCP, so it would replace parts of [`network`] and [`tcp`] and add a framework.
+//!
+//! madsim replaces the package of tokio, by a flag of the compiler for the whole tree, and intercepts the C library's clock and random
+//! numbers. That would repeat even the bytes of TLS, but quinn would have to be built against its copy of tokio, and the tests
+//! would run another program than the one that is shipped.
+
+pub mod clock;
+pub mod faults;
+pub mod hosts;
+pub mod machine;
+pub mod network;
+pub mod record;
+pub mod run;
+pub mod scene;
+pub mod tcp;
+
+pub use run::{Options, Report, run};
+
+#[cfg(test)]
+mod tests;

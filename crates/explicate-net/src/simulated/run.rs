@@ -1,0 +1,383 @@
+//! Runs a scene and judges it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::clock::{self, Simulated};
+use super::faults::{self, Fault};
+use super::hosts::{Leaves, Outcome, Reads, Server, World};
+use super::machine::Machine;
+use super::network::Network;
+use super::record::{Broken, Event, Leg, Limits, Record, Rule};
+use super::scene::{Happens, Kind, LATER, LONG, SECOND, SOON, Scene};
+use crate::gateway::relay::BLOCK;
+use crate::gateway::status;
+
+/// Rules that today's gateway breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Known {
+    /// A host that vanishes while bytes wait for it holds its place until the kernel gives up, after 15 minutes.
+    VanishesWaiting,
+    /// When the tunnel is lost, a connection stays open whose host has sent all and does not read.
+    Unread,
+    /// When a NAT takes another port, the tunnel is dead for a minute.
+    Rebinding,
+}
+
+impl Known {
+    /// All of them.
+    pub const ALL: [Known; 3] = [Known::VanishesWaiting, Known::Unread, Known::Rebinding];
+}
+
+/// How a scene is run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// A mended fault that is put back.
+    pub fault: Option<Fault>,
+    /// A rule that is not judged otherwise.
+    pub strict: Option<Known>,
+}
+
+/// What happened in a scene.
+pub struct Report {
+    /// Events in their order.
+    pub events: Vec<Event>,
+    /// What broke.
+    pub broken: Vec<Broken>,
+    /// The slowest echo of a keystroke on an undisturbed path, ns.
+    pub slowest: u64,
+    /// Simulated time, ns.
+    pub took: u64,
+}
+
+/// The longest that gateways may take to be connected at first.
+const CONNECTED: u64 = 60 * SECOND;
+/// An echo takes so long at most, beside round trips.
+const ECHO: u64 = SECOND;
+/// See there.
+const CROWDED: u64 = 2_500_000_000;
+/// The path carries again so long behind an outage, beside round trips.
+const PROBED: u64 = 4 * SECOND;
+/// A tunnel without an answer fails after a minute.
+const TUNNEL: u64 = 65 * SECOND;
+/// A reset arrives everywhere within so long, beside round trips.
+const RESET: u64 = 3 * SECOND;
+/// What a gateway carried that was killed is reset at the other one when it is back.
+const BACK: u64 = 10 * SECOND;
+/// A host that vanished is found within two minutes.
+const VANISHED: u64 = 125 * SECOND;
+/// A host that vanished while bytes wait for it.
+const GAVE_UP: u64 = 930 * SECOND;
+
+/// Runs a scene.
+pub fn run(scene: &Scene, options: Options) -> Report {
+    faults::put_back(options.fault);
+    let mut scene = scene.clone();
+    if options.strict == Some(Known::Rebinding) {
+        scene.plans[scene.keys[1]].at = scene.recovered(SOON).max(12 * SECOND);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    let report = runtime.block_on(async {
+        let _clock = Simulated::begin();
+        Run::new(&scene, options).run().await
+    });
+    faults::put_back(None);
+    report
+}
+
+struct Run<'a> {
+    scene: &'a Scene,
+    options: Options,
+    record: Arc<Record>,
+    network: Arc<Network>,
+    world: Arc<World>,
+    machines: Arc<Vec<Machine>>,
+    /// When the gateways were connected, from which on the times of the scene count, ns.
+    began: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(scene: &'a Scene, options: Options) -> Run<'a> {
+        let blocks = 2 * BLOCK as i64;
+        let connection = scene.window as i64 + blocks;
+        let hops = if scene.texts.len() == 3 { 2 } else { 1 };
+        let all = 2 * hops * (scene.peer_window as i64 + scene.plans.len() as i64 * blocks);
+        let limits = Limits { connection: hops * connection, all };
+        let record = Arc::new(Record::new(scene.plans.len(), limits));
+        let network = Arc::new(Network::new(record.clone()));
+        let world = Arc::new(World::new(scene.plans.clone(), record.clone(), scene.capacity));
+        let machine =
+            |(number, text): (usize, &String)| Machine::new(number as u8, text.clone(), scene.seed, &world, &network);
+        let machines = Arc::new(scene.texts.iter().enumerate().map(machine).collect());
+        Run { scene, options, record, network, world, machines, began: 0 }
+    }
+
+    async fn run(mut self) -> Report {
+        for (one, other, path) in &self.scene.paths {
+            self.network.connect(*one, *other, *path, self.scene.seed);
+        }
+        tokio::spawn(self.network.clone().drive());
+        for machine in self.machines.iter() {
+            machine.start();
+            // Numbers of tunnels differ by the time.
+            tokio::time::sleep(Duration::from_millis(7)).await;
+        }
+        while !self.is_connected() {
+            if clock::elapsed() > CONNECTED {
+                self.record.broke(Rule::Recovers, "the gateways are not connected after a minute");
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.began = clock::elapsed();
+        for number in 0..self.scene.plans.len() {
+            tokio::spawn(self.world.clone().open(number, self.began, self.machines.clone()));
+        }
+        for happens in &self.scene.happens {
+            tokio::spawn(happen(*happens, self.began, self.network.clone(), self.machines.clone()));
+        }
+        self.wait().await;
+        let slowest = self.judge();
+        let took = clock::elapsed();
+        let (events, broken) = self.record.take();
+        Report { events, broken, slowest, took }
+    }
+    fn is_connected(&self) -> bool {
+        let up = |machine: &Machine| {
+            machine
+                .gateway()
+                .is_some_and(|(gateway, _)| gateway.table().peers.iter().all(|peer| peer.current().is_some()))
+        };
+        self.machines.iter().all(up)
+    }
+    /// Waits until all is over, or has had time for that.
+    async fn wait(&self) {
+        let last = self.scene.plans.iter().map(|plan| plan.at).max().unwrap_or(0).max(self.scene.recovered(LATER));
+        let latest = self.began + last + GAVE_UP + 2 * TUNNEL;
+        let usual = self.began + last + VANISHED + 2 * TUNNEL;
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let open = (0..self.scene.plans.len()).any(|number| self.legs(number).into_iter().any(is_open));
+            let over = self.world.is_over() && !open;
+            let now = clock::elapsed();
+            let vanished = self.world.fared().iter().flatten().flatten().any(|end| end.left == Some(Leaves::Vanishes));
+            if (over && now > self.began + last) || now > if vanished { latest } else { usual } {
+                return;
+            }
+        }
+    }
+    fn legs(&self, number: usize) -> [Leg; 2] {
+        self.record.legs(number as u32)
+    }
+
+    /// Whether a fault of the path or of gateways may touch what goes on from then to then, ns; some are over soon.
+    fn is_disturbed(&self, from: u64, to: u64, mild: bool) -> bool {
+        self.scene.happens.iter().any(|happens| {
+            let (begins, ends) = match *happens {
+                Happens::Down(_, _, from, to) if to - from < LONG && mild => return false,
+                Happens::Down(_, _, from, to) => (from, to + SOON),
+                Happens::Rebinds(_, at) if self.options.strict == Some(Known::Rebinding) => (at, at + SOON),
+                Happens::Rebinds(_, at) => (at, at + LATER),
+                Happens::Restarts(_, _, from, to) => (from, to + SOON),
+            };
+            self.began + begins <= to && from < self.began + ends
+        })
+    }
+    /// How long a short outage delays what is sent then and due then, ns.
+    fn outage(&self, sent: u64, due: u64) -> u64 {
+        let delays = |happens: &Happens| match *happens {
+            Happens::Down(_, _, from, to) if to - from < LONG && self.began + from <= due => {
+                (self.began + to + PROBED).saturating_sub(sent)
+            }
+            _ => 0,
+        };
+        self.scene.happens.iter().map(delays).max().unwrap_or(0)
+    }
+    fn round_trip(&self) -> u64 {
+        self.scene.paths.iter().map(|(_, _, path)| 2 * path.delay).sum()
+    }
+
+    /// Judges what has happened; the slowest echo.
+    fn judge(&self) -> u64 {
+        let mut slowest = 0;
+        for (number, ends) in self.world.fared().iter().enumerate() {
+            self.judge_ends(number, ends);
+            self.judge_arrival(number, ends);
+            self.judge_legs(number, ends);
+            slowest = slowest.max(self.judge_keys(number, ends));
+        }
+        let fared = self.world.fared();
+        let excused = (0..fared.len()).filter(|number| self.is_unread(*number, &fared[*number])).count() as u32;
+        for (number, machine) in self.machines.iter().enumerate() {
+            let Some((gateway, _)) = machine.gateway() else { continue };
+            let open = gateway.counters.open.load(Ordering::Relaxed);
+            let reported = &status::report(&gateway)["connections"];
+            if open > excused || reported != open {
+                self.record.broke(
+                    Rule::Closes,
+                    format!("gateway {number}: {open} connections are open at the end, {reported} by `status`"),
+                );
+            }
+        }
+        slowest
+    }
+    /// What was read is what was written, and no end is orderly behind missing bytes.
+    fn judge_ends(&self, number: usize, [client, server]: &[Option<Outcome>; 2]) {
+        let none = Outcome::default();
+        let (client, server) = (client.as_ref().unwrap_or(&none), server.as_ref().unwrap_or(&none));
+        for (sender, receiver, who) in [(client, server, "server"), (server, client, "client")] {
+            if receiver.read > sender.wrote {
+                self.record
+                    .broke(Rule::Bytes, format!("connection {number}: the {who} has read bytes that were not sent"));
+            }
+            let whole = sender.finished && receiver.read == sender.wrote;
+            if receiver.eof && !whole {
+                let how = format!("the {who} has read {} of {} bytes, and an orderly end", receiver.read, sender.wrote);
+                self.record.broke(Rule::Ends, format!("connection {number}: {how}"));
+            }
+        }
+    }
+    /// What no fault has touched is whole.
+    fn judge_arrival(&self, number: usize, [client, server]: &[Option<Outcome>; 2]) {
+        let plan = &self.scene.plans[number];
+        let (Some(client), began) = (client, self.began + plan.at) else { return };
+        let now = clock::elapsed();
+        let over = |end: &Outcome| end.over.unwrap_or(now);
+        let ended = server.as_ref().map_or(0, over).max(over(client));
+        let leaves = plan.client.leaves.is_some() || plan.server.leaves.is_some();
+        if leaves || plan.accepts != Server::Accepts || self.is_disturbed(began, ended, true) {
+            return;
+        }
+        let whole = |end: &Outcome| end.eof && end.finished;
+        if !(whole(client) && server.as_ref().is_some_and(whole)) {
+            let rule = if number == self.scene.keys[1] { Rule::Recovers } else { Rule::Arrives };
+            let how = format!("connection {number} is not whole, and nothing has disturbed it: {client:?}, {server:?}");
+            self.record.broke(rule, how);
+        }
+    }
+    /// A host that has sent all never reads, or has vanished, and the tunnel was lost meanwhile: what today's gateway does not notice.
+    fn is_unread(&self, number: usize, ends: &[Option<Outcome>; 2]) -> bool {
+        let plan = &self.scene.plans[number];
+        let never = |end: &Option<Outcome>, reads: Reads| {
+            let Some(end) = end else { return false };
+            let reads_on = reads != Reads::Never && end.left != Some(Leaves::Vanishes);
+            end.finished && end.left != Some(Leaves::Reset) && !reads_on
+        };
+        self.options.strict != Some(Known::Unread)
+            && (never(&ends[0], plan.client.reads) || never(&ends[1], plan.server.reads))
+            && self.is_disturbed(self.began + plan.at, clock::elapsed(), true)
+    }
+    /// The gateways give a connection up in time when a host has left or a gateway was killed.
+    fn judge_legs(&self, number: usize, ends: &[Option<Outcome>; 2]) {
+        if self.is_unread(number, ends) {
+            return;
+        }
+        let (now, legs) = (clock::elapsed(), self.legs(number));
+        let closed = legs.iter().map(|leg| if leg.opened.is_some() { leg.closed.unwrap_or(now) } else { 0 }).max();
+        let closed = closed.unwrap_or(0);
+        let by = |limit: u64, why: &str| {
+            if closed > limit {
+                let late = (closed - limit) as f64 / 1e9;
+                let state = if legs.into_iter().any(is_open) { "is open" } else { "was closed" };
+                self.record.broke(Rule::Closes, format!("connection {number} {state} {late:.1} s too late: {why}"));
+            }
+        };
+        let trips = 2 * self.round_trip();
+        for end in ends.iter().flatten() {
+            let (Some(left), Some(at)) = (end.left, end.over) else { continue };
+            match left {
+                // What was closed before is delivered.
+                Leaves::Reset if end.finished => {}
+                Leaves::Reset if self.is_disturbed(at, at + RESET, false) => {
+                    by(at + TUNNEL + SOON, "a host has reset it")
+                }
+                Leaves::Reset => by(at + RESET + trips, "a host has reset it"),
+                Leaves::Vanishes if self.options.strict == Some(Known::VanishesWaiting) => {
+                    by(at + VANISHED + trips, "a host has vanished");
+                }
+                Leaves::Vanishes => by(at + GAVE_UP + trips, "a host has vanished"),
+            }
+        }
+        if !self.record.has_waited(number as u32) {
+            for end in ends.iter().flatten().filter(|end| end.left == Some(Leaves::Vanishes)) {
+                by(end.over.unwrap_or(now) + VANISHED + trips, "a host has vanished, and nothing waits for it");
+            }
+        }
+        for happens in &self.scene.happens {
+            if let Happens::Restarts(gateway, false, from, to) = *happens
+                && self.is_carried_by(number, gateway)
+                && legs.iter().flat_map(|leg| leg.opened).any(|opened| opened < self.began + from)
+                && closed > self.began + from
+            {
+                by(self.began + to + BACK + trips, "a gateway that carried it was killed, and is back");
+            }
+        }
+    }
+    fn is_carried_by(&self, number: usize, gateway: u8) -> bool {
+        let plan = &self.scene.plans[number];
+        [plan.from, plan.to, 1].contains(&gateway)
+    }
+    /// Keystrokes are echoed in time while the path is up.
+    fn judge_keys(&self, number: usize, [client, _]: &[Option<Outcome>; 2]) -> u64 {
+        let mut slowest = 0;
+        // In a crowd all connections are young for a while, and share the line.
+        let crowd = self.scene.kinds.contains(&Kind::Crowd);
+        let limit = if crowd { CROWDED } else { ECHO } + 3 * self.round_trip();
+        let Some(client) = client else { return 0 };
+        let until = client.over.unwrap_or(clock::elapsed());
+        for &(sent, took) in &client.keys {
+            let took = took.min(until.saturating_sub(sent));
+            if self.is_disturbed(sent, sent + limit, true) {
+                continue;
+            }
+            let limit = limit + self.outage(sent, sent + limit);
+            slowest = slowest.max(if self.outage(sent, sent + limit) == 0 { took } else { 0 });
+            if took > limit {
+                let how = format!(
+                    "connection {number}: a keystroke at {:.3} s takes {:.3} s",
+                    sent as f64 / 1e9,
+                    took as f64 / 1e9
+                );
+                self.record.broke(Rule::Stalls, how);
+                break;
+            }
+        }
+        slowest
+    }
+}
+
+fn is_open(leg: Leg) -> bool {
+    leg.opened.is_some() && leg.closed.is_none()
+}
+
+async fn happen(happens: Happens, began: u64, network: Arc<Network>, machines: Arc<Vec<Machine>>) {
+    let at = async |at: u64| clock::until(Some(began + at)).await;
+    match happens {
+        Happens::Down(one, other, from, to) => {
+            for (when, down) in [(from, true), (to, false)] {
+                at(when).await;
+                network.set_down(one, other, down);
+                let state = if down { "down" } else { "up" };
+                network.tell(format!("the path between gateways {one} and {other} is {state}"));
+            }
+        }
+        Happens::Rebinds(gateway, when) => {
+            at(when).await;
+            network.rebind(gateway, 50_001);
+            network.tell(format!("the NAT of gateway {gateway} takes another port"));
+        }
+        Happens::Restarts(gateway, orderly, from, to) => {
+            at(from).await;
+            let machine = &machines[gateway as usize];
+            if orderly {
+                machine.stop().await
+            } else {
+                machine.kill()
+            }
+            at(to).await;
+            machine.start();
+        }
+    }
+}
