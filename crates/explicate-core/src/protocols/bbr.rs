@@ -31,7 +31,7 @@
 //! 5. The round trip of connection set-up is not used for RTprop: its packets are shorter than data packets.
 //! 6. After an idle time a flow continues at the pacing rate of its phase, not at the measured bandwidth, for one
 //!    round trip.
-
+//!
 //! `variant = "linux"` is what Linux 6.18 does. Apart from deviations 1 and 5 those above are the draft's:
 //!
 //! | | `draft` | `linux` |

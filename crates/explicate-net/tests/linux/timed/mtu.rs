@@ -8,7 +8,8 @@ use crate::mtu::{behind_a_black_hole, behind_a_router_of_1400_bytes, over_an_out
 #[test]
 #[ignore = "needs root: make measure"]
 fn the_length_is_found_and_an_outage_outlasted_within_seconds() {
-    let cases: [(&str, fn() -> f64, f64); 3] = [
+    type Seconds = fn() -> f64;
+    let cases: [(&str, Seconds, f64); 3] = [
         ("3 MB behind a router that reports its MTU", behind_a_router_of_1400_bytes, 5.0),
         ("3 MB behind a black hole", behind_a_black_hole, 6.0),
         ("5 MB over an outage, from its end", over_an_outage, 10.0),
