@@ -65,6 +65,11 @@ pub const VARIABLES: &[Column] = &[
     // `flow`: recoveries.
     variable("srtt_ms", "ms", "Smoothed round-trip time; null before the first one is measured."),
     variable("rto_ms", "ms", "Retransmission timeout, back-off included."),
+    variable(
+        "reordering_window_ms",
+        "ms",
+        "Time for which a segment may be late before it is taken for lost (RFC 8985).",
+    ),
     variable("in_flight", "segments", "Segments sent and not acknowledged."),
     variable("inflation", "segments", "Window inflation: segments known to have left the network (RFC 6582)."),
     variable("dupcount", "acknowledgements", "Duplicates counted for the candidate of a retransmission."),

@@ -50,6 +50,7 @@ pub(crate) fn measure(
             Cell::F64(if acked > 0.0 { (stats.rtt - before.rtt) / acked * 1e3 } else { f64::NAN }),
             stats.completed.into(),
             0u64.into(),
+            0u64.into(),
             1u64.into(),
             0u64.into(),
             Cell::U64(class.count as u64),

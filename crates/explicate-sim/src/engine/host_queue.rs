@@ -26,8 +26,9 @@ pub(super) struct Queue {
     /// When each packet has left, in order; the first has number `first`. Without SYNs, which take no place and so leave none.
     departures: VecDeque<Time>,
     first: u64,
-    /// One past the last packet whose place is taken by a flow that waits.
+    /// One past the last packet whose place is taken by a flow that waits, and when that packet leaves.
     promised: u64,
+    promised_at: Time,
 }
 
 /// The queue of a flow.
@@ -50,7 +51,7 @@ impl Place {
 
 impl Queue {
     fn new(rate: Rate) -> Queue {
-        Queue { rate, free: Time::ZERO, departures: VecDeque::new(), first: 0, promised: 0 }
+        Queue { rate, free: Time::ZERO, departures: VecDeque::new(), first: 0, promised: 0, promised_at: Time::ZERO }
     }
     fn takes(&self, bytes: u32) -> Time {
         Time((8_000_000_000u128 * bytes as u128 / self.rate.0 as u128) as u64)
@@ -59,6 +60,10 @@ impl Queue {
         while self.departures.front().is_some_and(|departed| *departed <= now) {
             self.departures.pop_front();
             self.first += 1;
+        }
+        // What flows that have ended did not take is free again.
+        if self.departures.is_empty() && self.promised_at < now {
+            self.promised = self.first;
         }
     }
     /// When a packet of `bytes` has left that joins now.
@@ -88,7 +93,8 @@ impl Queue {
         let at = (place - self.first) as usize;
         let last = self.departures.back().copied().unwrap_or(now);
         let beyond = (at + 1).saturating_sub(self.departures.len()) as u64;
-        Some(self.departures.get(at).copied().unwrap_or(last + Time(beyond * self.takes(bytes).0)))
+        self.promised_at = self.departures.get(at).copied().unwrap_or(last + Time(beyond * self.takes(bytes).0));
+        Some(self.promised_at)
     }
 }
 
