@@ -135,13 +135,20 @@ def sources(kind: Kind) -> Iterator[Source]:
         yield Source(path, module_docs(text), tuple(dict.fromkeys(variables(path, folder, modules))))
 
 
-def variables(path: Path, folder: Path, registered: Sequence[str]) -> Iterator[str]:
-    """The variables of a file of the kind in `folder`, and those of the neighbours whose parts it uses."""
+def variables(
+    path: Path, folder: Path, registered: Sequence[str], seen: frozenset[Path] = frozenset()
+) -> Iterator[str]:
+    """The variables of a file of the kind in `folder`, and those of the neighbours whose parts it uses.
+
+    Neighbours may use each other; `seen` are the files on the way to this one.
+    """
     code = (ROOT / path).read_text(encoding="utf-8").split("\n#[cfg(test)]\n", maxsplit=1)[0]
     for root, module, names in NEIGHBOUR.findall(code):
         if module not in registered or re.search(r"(Sender|Router)\b", names):
             neighbour = path.parent if root == "super" else folder
-            yield from variables(neighbour / f"{module.replace('::', '/')}.rs", folder, registered)
+            used = neighbour / f"{module.replace('::', '/')}.rs"
+            if used not in seen:
+                yield from variables(used, folder, registered, seen | {path})
     for names in PROBE.findall(code):
         yield from re.findall(r'"(\w+)"', names)
 
