@@ -80,7 +80,8 @@ KINDS = (
     Kind(
         "estimator", "estimate", "Estimators", "Estimator",
         "How a router measures the available bandwidth of plain routers; selected by the parameter `estimator`.",
-        "[[link]]\nname = \"r1->r2\"\nrouter = {{ kind = \"{router}\", estimator = \"{name}\"{keys} }}",
+        "[[link]]\nname = \"r1->r2\"\nrouter = {{ kind = \"{router}\", estimator = \"{name}\"{keys} }}\n\n"
+        "[[flows]]\nname = \"mine\"\nprotocol = \"{router}\"",
     ),
     Kind(
         "medium", "medium", "Media", "Medium",
@@ -97,6 +98,9 @@ HEADERS = (
 )
 WRITTEN = {"file": '"steps.trace"', "rates over time": '[{ at = "0s", rate = "5Mbit/s" }]'}
 """Units of parameters that have no default, and what a page writes for them."""
+
+ROOM = {"fast": '[topology]\nbottleneck = { queue = { kind = "droptail", limit = "200pkt" } }\n\n'}
+"""What stands before an entry whose defaults aim at a longer queue than the default one."""
 
 
 # ------------------------------------------------------------------------------------------------ the sources
@@ -204,6 +208,7 @@ def example(kind: Kind, entry: Entry, law: str, router: str) -> str:
             keys = f", {p['name']} = {WRITTEN[p['unit']]}"
     params = f"\nparams = {{ {first['name']} = {written} }}" if first else ""
     text = kind.use.format(name=entry["name"], law=law, router=router, keys=keys, params=params)
+    text = ROOM.get(entry["name"], "") + text
     return f"In a scenario:\n\n```toml\n{text}\n```"
 
 

@@ -50,24 +50,24 @@ def limits(scene: Scene) -> dict[str, float]:
     return {"p999_ms": max(2.5, scene.rtt_ms / 50), "longest_ms": max(5.0, longest)}
 
 
-def lateness(told: Mapping[str, Any]) -> dict[str, float]:
+def lateness(report: Mapping[str, Any]) -> dict[str, float]:
     """Return the lateness of a run, ms: of packets at the emulated links, and of the processors."""
-    works = told["forwarders"]
+    works = report["forwarders"]
     return {
         "p50_ms": max(work["late_p50_us"] for work in works) / 1e3,
         "p99_ms": max(work["late_p99_us"] for work in works) / 1e3,
         "p999_ms": max(work["late_p999_us"] for work in works) / 1e3,
         "longest_ms": max(work["late_most_us"] for work in works) / 1e3,
-        "stalls": told["machine"]["stalls"],
-        "longest_stall_ms": told["machine"]["longest_stall_ms"],
+        "stalls": report["machine"]["stalls"],
+        "longest_stall_ms": report["machine"]["longest_stall_ms"],
     }
 
 
-def spoilt(late: Mapping[str, float], allowed: Mapping[str, float], told: Mapping[str, Any]) -> str:
+def spoilt(late: Mapping[str, float], allowed: Mapping[str, float], report: Mapping[str, Any]) -> str:
     """Return why a run does not count; nothing if it does."""
-    if not told["machine"]["real_time"]:
+    if not report["machine"]["real_time"]:
         return "no real-time priority"
-    if any(work["missed"] + work["refused"] + work["no_room"] for work in told["forwarders"]):
+    if any(work["missed"] + work["refused"] + work["no_room"] for work in report["forwarders"]):
         return "frames missed"
     return ", ".join(f"{key} {late[key]:.2f} > {limit:g}" for key, limit in allowed.items() if late[key] > limit)
 
@@ -104,18 +104,18 @@ def row(flow: Mapping[str, Any], limited: Mapping[str, Any]) -> dict[str, Any]:
 def counted(scene: Scene, seed: int, explicated: str) -> tuple[dict[str, Any], str]:
     """Run a scene once; return what is recorded, and why it does not count."""
     taken, load = stolen(), os.getloadavg()[0]
-    told = run(scene, seed, explicated)
-    late, limited = lateness(told), {flow["flow"]: flow for flow in told["kernel_flows"]}
+    report = run(scene, seed, explicated)
+    late, limited = lateness(report), {flow["flow"]: flow for flow in report["kernel_flows"]}
     found = {
         "seed": seed,
-        "figures": {key: round(value, 6) for key, value in figures(scene, told["flows"], told["links"]).items()},
+        "figures": {key: round(value, 6) for key, value in figures(scene, report["flows"], report["links"]).items()},
         "lateness": {key: round(value, 3) for key, value in late.items()},
         "load": [round(load, 2), round(os.getloadavg()[0], 2)],
         "stolen_s": round(stolen() - taken, 2),
-        "flows": [row(flow, limited.get(flow["flow"], {})) for flow in told["flows"]],
-        "sysctls": told["sysctls"],
+        "flows": [row(flow, limited.get(flow["flow"], {})) for flow in report["flows"]],
+        "sysctls": report["sysctls"],
     }
-    return found, spoilt(late, limits(scene), told)
+    return found, spoilt(late, limits(scene), report)
 
 
 def record(scene: Scene, part: Path, explicated: str, say: Callable[[str], None]) -> dict[str, Any] | None:

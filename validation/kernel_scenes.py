@@ -28,7 +28,7 @@ FACTORS: dict[str, tuple[Any, ...]] = {
 """What the covering scenes choose from."""
 
 DESIGN_SEED, HIDDEN_SEED = 1, 34
-"""Seeds of the covering choice, and of the third that nobody looks at."""
+"""Seeds of the covering choice, and of the third that is not looked at before the end."""
 
 PACKET_BYTES = 1500
 BOTTLENECK = "r1->r2"

@@ -98,7 +98,7 @@ fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site
     }
 }
 
-/// The `origin` of a text that a program made from keys and values: nobody sees its lines, so warnings name keys.
+/// The `origin` of a text that a program made from keys and values: its lines are not seen, so warnings name keys.
 const FROM_KEYS: &str = "<scenario>";
 
 /// A warning behind its place, and below it the line of the file. `keys` is the document if its lines say nothing.

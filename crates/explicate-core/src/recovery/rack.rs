@@ -31,7 +31,7 @@
 //! 5. A loss is reported with FlightSize (RFC 5681), of which no more than the window counts; Linux takes the window also where
 //!    the application has not filled it.
 //! 6. An undo restores window and threshold of the last response. Segments that were marked by other responses in between
-//!    are not told apart.
+//!    are not distinguished.
 //! 7. Data that the receiver discarded after its report (RFC 2018 section 8) wait for the timer.
 
 use alloc::boxed::Box;

@@ -38,7 +38,7 @@ pub fn elapsed() -> u64 {
     now().map_or(0, |now| now - OFFSET)
 }
 
-/// Waits until so many nanoseconds after the start; for ever without a time.
+/// Waits until so many nanoseconds after the start; without a time it never ends.
 pub async fn until(at: Option<u64>) {
     match at {
         Some(at) => tokio::time::sleep(std::time::Duration::from_nanos(at.saturating_sub(elapsed()))).await,

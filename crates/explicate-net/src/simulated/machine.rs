@@ -45,7 +45,7 @@ struct Tasks {
     record: Arc<Record>,
 }
 
-/// Tells of a panic in a task.
+/// Reports a panic in a task.
 struct Watched(Arc<Record>);
 
 impl Drop for Watched {

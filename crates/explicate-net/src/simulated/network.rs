@@ -173,7 +173,7 @@ impl Network {
         drop(state);
         self.changed.notify_one();
     }
-    /// Delivers datagrams at their times, for ever.
+    /// Delivers datagrams at their times, until the scene ends.
     pub async fn drive(self: Arc<Network>) {
         loop {
             let (mut ready, mut next) = (Vec::new(), None);

@@ -27,7 +27,7 @@ pub enum Fate {
     Lost,
     /// The queue is full.
     Full,
-    /// The path is down, or nobody has the address.
+    /// The path is down, or no host has the address.
     Down,
     /// It is longer than the path carries.
     TooLong,
@@ -42,9 +42,9 @@ pub enum What {
     Read(u32, Who, u32),
     /// An end of a connection wrote so many bytes.
     Wrote(u32, Who, u32),
-    /// Something to tell of a connection.
+    /// An event of a connection.
     Told(u32, Who, String),
-    /// Something to tell of a gateway or a path.
+    /// An event of a gateway or a path.
     World(String),
 }
 

@@ -26,7 +26,7 @@ pub enum Kind {
     Reordering,
     /// Datagrams come twice.
     Copies,
-    /// The path is narrower than the gateways are told, with a short queue.
+    /// The path is narrower than the gateways' configuration says, with a short queue.
     Narrow,
     /// The path carries shorter packets than usual.
     Short,
@@ -96,7 +96,7 @@ pub struct Scene {
     pub happens: Vec<Happens>,
     /// Kinds of faults that occur.
     pub kinds: BTreeSet<Kind>,
-    /// Bytes that TCP takes that nobody reads.
+    /// Bytes that TCP takes and no program reads.
     pub capacity: usize,
     /// The window of a connection, bytes.
     pub window: u32,

@@ -64,7 +64,7 @@ pub struct End {
 
 /// How a pair is made.
 pub struct Plan {
-    /// Bytes that each direction takes that nobody reads.
+    /// Bytes that each direction takes and no program reads.
     pub capacity: usize,
     /// Time of a segment, ns.
     pub delay: u64,
@@ -206,7 +206,7 @@ impl End {
             self.pair.record.waits(self.pair.number);
         }
         if state.sides[other].closed {
-            // Nobody reads: the other kernel answers by a reset, and the bytes are lost.
+            // No program reads: the other kernel answers by a reset, and the bytes are lost.
             state.sides[self.side].reset.get_or_insert(now + 2 * self.pair.delay);
             drop(state);
             self.wake();

@@ -224,7 +224,7 @@ fn in_time(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, at: &dyn F
     }
 }
 
-/// Flows of which nothing arrives before the end, because the path is too long.
+/// Flows whose first packet does not arrive before the end, because the path is too long.
 fn arrival(
     ctx: &Context<'_>,
     scenario: &Scenario,

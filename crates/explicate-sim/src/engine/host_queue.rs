@@ -1,5 +1,5 @@
 //! Queues of sending hosts (`host_queue`). The departures from a host's own line are known when packets join it, so a queue is
-//! a clock, and a flow that has to wait is told until when. Packets that are still in processing count as if they
+//! a clock, and a flow that has to wait learns until when. Packets that are still in processing count as if they
 //! were in the queue.
 //!
 //! A full queue pushes back: each flow that wants to send gets the place of a packet that leaves, in order of asking.
@@ -117,7 +117,7 @@ impl Engine {
     }
 }
 
-/// Before a flow with a host queue sends: whether it has to wait for room, which its endpoint is told.
+/// Before a flow with a host queue sends: whether it has to wait for room, which its endpoint learns.
 #[cold]
 #[inline(never)]
 pub(super) fn waits(queues: &mut [Queue], ends: &mut Ends, now: Time) -> bool {

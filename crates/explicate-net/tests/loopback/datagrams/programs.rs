@@ -128,7 +128,7 @@ pub(crate) fn flows(end: &Endpoint) -> usize {
     end.receivers.as_ref().unwrap().flows.len()
 }
 
-/// A cookie for this flow. It asks again: whoever has asked too often is not heard for a while, and a full buffer loses answers.
+/// A cookie for this flow. It asks again: a sender that has asked too often gets no answer for a while, and a full buffer loses answers.
 pub(crate) fn cookie(socket: &UdpSocket, peer: SocketAddrV4, flow: u64) -> [u8; 16] {
     let knock = bytes(&Message::knock(flow).to_packet(), &[]);
     let mut found = None;
