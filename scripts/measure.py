@@ -104,10 +104,11 @@ class Ticks:
 def disturbance(spent: Ticks, own_seconds: float, late_ms: float = 0.0) -> str:
     """What disturbed a run, or a look before it, by what the processors spent; nothing if nothing did."""
     own = 100 * own_seconds
+    total = max(spent.total, 1.0)  # A run may be shorter than a tick.
     shares = {
-        "others use {:.0%} of the processors": ((spent.busy - own) / spent.total, OTHERS),
-        "the host takes {:.0%} of the processors": (spent.stolen / spent.total, STOLEN),
-        "{:.0%} of the processors wait for disks": (spent.waiting / spent.total, WAITING),
+        "others use {:.0%} of the processors": ((spent.busy - own) / total, OTHERS),
+        "the host takes {:.0%} of the processors": (spent.stolen / total, STOLEN),
+        "{:.0%} of the processors wait for disks": (spent.waiting / total, WAITING),
     }
     found = [text.format(share) for text, (share, most) in shares.items() if share > most]
     if late_ms > LATE_MS:

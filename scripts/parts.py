@@ -11,6 +11,7 @@ after an interrupt.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import re
@@ -18,7 +19,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -92,6 +93,33 @@ def begin(part: Part) -> Running:
     return Running(part, process, log, time.monotonic())
 
 
+class Interrupts:
+    """SIGTERM ends a run as Ctrl-C does, but not between the start of a process and the note that it runs."""
+
+    def __init__(self) -> None:
+        self.waits = self.came = False
+
+    def handle(self, _signal: int, _frame: FrameType | None) -> None:
+        """Ends the run, now or later."""
+        self.came = True
+        if not self.waits:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def later(self) -> Iterator[None]:
+        """What is done inside is done as a whole."""
+        self.waits = True
+        try:
+            yield
+        finally:
+            self.waits = False
+        if self.came:
+            raise KeyboardInterrupt
+
+
+INTERRUPTS = Interrupts()
+
+
 def compile_seconds(path: Path) -> float:
     """The sum of what `times` wrote: minutes and seconds, of user and system, of a shell and its children."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -153,13 +181,16 @@ def run_all(parts: Sequence[Part], at_once: int) -> bool:
                 if part.state == "waits" and any(need.ended and not passed(need) for need in needs):
                     part.state = "not run"
                 if part.state == "waits" and all(passed(need) for need in needs) and len(running) < at_once:
-                    run = begin(part)
-                    running[run.process.pid] = run
+                    with INTERRUPTS.later():
+                        run = begin(part)
+                        running[run.process.pid] = run
             if not running:
                 return True
-            pid, status, usage = os.wait4(-1, 0)
-            if pid in running:
-                end(running.pop(pid), os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            with INTERRUPTS.later():
+                pid, status, usage = os.wait4(-1, 0)
+                if pid in running:
+                    end(running.pop(pid), os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -224,11 +255,6 @@ def notes(parts: Sequence[Part], others: Sequence[Part], why: dict[str, int]) ->
     return lines
 
 
-def interrupted(_signal: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a run as Ctrl-C does."""
-    raise KeyboardInterrupt
-
-
 def main() -> int:
     """Runs what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -256,7 +282,8 @@ def main() -> int:
             print(f"{part.name:20} {part.seconds:5.0f} s  {reason}")
         print(f"{'sum':20} {sum(part.seconds for part in parts):5.0f} s", *notes([], others, why), sep="\n")
         return 0
-    signal.signal(signal.SIGTERM, interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, INTERRUPTS.handle)
     began = time.monotonic()
     ended = run_all(parts, arguments.jobs)
     minutes = (time.monotonic() - began) / 60

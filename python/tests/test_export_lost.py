@@ -530,7 +530,7 @@ def test_qlog_and_tables_have_the_scenario_and_say_what_else_is_lost(sampled: ex
         "samples of links, classes and agents: r1->r2, r2->r1, r1->s0, r2->d0: qlog is about connections",
     ]
     optional = {"link", "medium", "node", "reroute", "sweep"}
-    keys = set(engine.schema()["properties"]) - optional - {"processing"}  # which each group of flows has
+    keys = set(engine.schema()["properties"]) - optional - {"processing", "stack"}  # which groups of flows have
     assert keys <= set(tomllib.loads(sampled.scenario)), "a scenario has every key, its defaults filled in"
     plain = Source.of(scenario_of({})).check()["resolved"]
     for key, setting in LINKS.items():

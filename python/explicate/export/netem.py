@@ -43,7 +43,7 @@ UNDERSTOOD = {
 
 Rate, delay and the limit of the queue are the only other settings of a link that it has.
 """
-NO_LINK = ("name", "duration", "warmup", "runs", "seed", "processing", "flows", "sampling", "node")
+NO_LINK = ("name", "duration", "warmup", "runs", "seed", "processing", "stack", "flows", "sampling", "node")
 """Keys of a scenario that are no settings of links."""
 DISCIPLINE = "droptail"
 
