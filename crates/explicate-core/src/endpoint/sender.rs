@@ -592,8 +592,8 @@ impl SenderEndpoint {
             };
             segment = spare;
         }
-        if in_flight == 0 && !self.one_way && highest > 0 && highest == self.recovery.at().acked {
-            self.end_idle(now);
+        if in_flight == 0 {
+            self.end_idle(now, highest);
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
@@ -620,10 +620,13 @@ impl SenderEndpoint {
         true
     }
 
-    /// New data are sent although nothing is outstanding.
+    /// A packet is sent although none is in flight. If it is not the first and all before are acknowledged, an idle time ends.
     #[cold]
     #[inline(never)]
-    fn end_idle(&mut self, now: Time) {
+    fn end_idle(&mut self, now: Time, highest: u32) {
+        if self.one_way || highest == 0 || highest != self.recovery.at().acked {
+            return;
+        }
         self.sender.on_idle(now, self.departures.last_age(now), self.recovery.timeout());
         self.allowance = self.sender.allowance();
         self.fit_window();

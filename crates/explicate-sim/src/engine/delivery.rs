@@ -86,10 +86,10 @@ impl Engine {
             ends.flow.handle_packet(now, &pending.packet, &self.sack);
         }
         let packet = &mut pending.packet;
-        let mut next = ends.flow.poll_next(now);
-        if ends.host.is_some() && next.is_some() && host_queue::waits(&mut self.host_queues, ends, now) {
-            next = None;
-        }
+        let next = match ends.host.is_some() {
+            false => ends.flow.poll_next(now),
+            true => host_queue::poll_next(&mut self.host_queues, ends, now),
+        };
         if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
             self.nothing_of(now, id, slot);
             return false;

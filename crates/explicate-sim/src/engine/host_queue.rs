@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use explicate_core::endpoint::{HostQueue, header_bytes};
+use explicate_core::recovery::Next;
 use explicate_core::units::{Rate, Time};
 
 use super::{Ends, Engine, NIL};
@@ -117,19 +118,20 @@ impl Engine {
     }
 }
 
-/// Before a flow with a host queue sends: whether it has to wait for room, which its endpoint learns.
+/// The next segment of a flow with a host queue; `None` also while there is no room, of which its endpoint learns.
 #[cold]
 #[inline(never)]
-pub(super) fn waits(queues: &mut [Queue], ends: &mut Ends, now: Time) -> bool {
+pub(super) fn poll_next(queues: &mut [Queue], ends: &mut Ends, now: Time) -> Option<Next> {
+    let next = ends.flow.poll_next(now)?;
     if std::mem::take(&mut ends.host.promised) || opens(ends) {
-        return false;
+        return Some(next);
     }
-    let Some(queue) = queues.get_mut(ends.host.queue as usize) else { return false };
+    let Some(queue) = queues.get_mut(ends.host.queue as usize) else { return Some(next) };
     let bytes = (ends.flow.payload() + header_bytes(false)) as u32;
-    let Some(until) = queue.wait(now, bytes) else { return false };
+    let Some(until) = queue.wait(now, bytes) else { return Some(next) };
     ends.host.promised = true;
     ends.flow.hold_back(until);
-    true
+    None
 }
 
 /// Whether a flow sends its SYN, which does not wait.
