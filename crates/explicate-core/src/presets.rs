@@ -29,6 +29,8 @@ pub const DEFAULT_EXPLICIT: &str = "xcp";
 /// The preset by which real hosts send if none is given. Of the presets that the default routers answer, it has the
 /// best results over paths with and without losses (table in `docs/linux.md`).
 pub const DEFAULT_SENDER: &str = "LR-LMXCP";
+/// Explicit protocols with different kinds of feedback: a rate, a load factor, a flag.
+pub const FEEDBACKS: [&str; 3] = ["xcp", "vcp", "xtcp"];
 /// The recovery of a flow that names a protocol without one.
 pub const DEFAULT_RECOVERY: &str = "sack";
 /// The fallback of a flow when the other end refuses explicit feedback.

@@ -18,8 +18,8 @@ pub(crate) enum Part {
     Router,
     /// A flow that has these parameters: its protocol's, its recovery's, or those of every flow.
     Flow,
-    /// A flow of this protocol.
-    Sender(&'static str),
+    /// A flow that has these parameters as numbers of packets.
+    InPackets,
 }
 
 /// What the other parameter has to be.
@@ -105,14 +105,15 @@ pub(crate) const NEEDS: &[Needs] = &[
     order(Part::Flow, &["low_window"], "high_window", Is::Above, "the response function has no slope between them"),
     order(Part::Flow, &["high_p"], "low_p", Is::Above, "larger windows would bear more losses than smaller ones"),
     order(Part::Flow, &["s_min"], "s_max", Is::Above, "every step has one length, and no search ends"),
-    order(Part::Sender("vegas"), &["alpha"], "beta", Is::AtLeast, "the window grows and shrinks with the same queue"),
+    order(Part::InPackets, &["alpha"], "beta", Is::AtLeast, "the window grows and shrinks with the same queue"),
     order(Part::Flow, &["probe_rtt"], "rtprop_window", Is::Above, "the flow measures the empty path all the time"),
 ];
 
 impl Needs {
     /// Whether a part with these parameters is meant.
     fn concerns(&self, of: Part, declared: &[&Param]) -> bool {
-        let has = |name: &str| declared.iter().any(|p| p.name == name);
+        let has =
+            |name: &str| declared.iter().any(|p| p.name == name && (of != Part::InPackets || p.unit == Unit::Packets));
         self.of == of && has(self.other) && self.params.iter().any(|name| has(name))
     }
 }
@@ -181,7 +182,7 @@ pub(crate) fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use explicate_core::registry::{self, CHANNELS, MEDIA, RECOVERIES, protocols};
+    use explicate_core::registry::{CHANNELS, MEDIA, RECOVERIES, protocols};
     use explicate_core::{endpoint, recovery};
 
     /// Every rule names parameters and words that exist, of one part.
@@ -196,7 +197,7 @@ mod tests {
                     MEDIA.iter().filter(|m| m.name() == name).map(|m| m.params().iter().collect()).collect()
                 }
                 Part::Router => protocols().map(|p| p.router_params().iter().collect()).collect(),
-                Part::Sender(name) => vec![registry::protocol(name).unwrap().params().iter().collect()],
+                Part::InPackets => protocols().map(|p| p.params().iter().collect()).collect(),
                 Part::Flow => {
                     let common = || recovery::COMMON.iter().chain(endpoint::PARAMS);
                     let of_protocols = protocols().map(|p| p.params().iter().chain(common()).collect());

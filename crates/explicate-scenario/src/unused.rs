@@ -272,7 +272,7 @@ pub(crate) fn run(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, p
         || scenario.links.iter().flat_map(Link::queues).any(|queue| queue.kind.name() != DEFAULT_QUEUE);
     let lacking = [
         ("router", !ports, "no port has a router, or a queue with variables"),
-        ("agent", !agents, "no node has an agent; only XCP-i has"),
+        ("agent", !agents, "no protocol here has agents"),
     ];
     for (word, lacks, why) in lacking {
         if lacks && scenario.sampling.of.iter().any(|of| of == word) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use explicate_core::presets::FEEDBACKS;
 use explicate_core::rng::{Rng, power};
 
 use super::hosts::{Leaves, Plan, Reads, Script, Server};
@@ -370,7 +371,7 @@ fn texts(draws: &mut Draws, gateways: u8, scene: &Scene, rate: f64) -> Vec<Strin
     let both_call = gateways == 2 && !rebinds && draws.is(0.2);
     let (unshaped, measured) = (draws.is(0.15), draws.is(0.15));
     let parity = !draws.is(0.2);
-    let protocol = ["xcp", "vcp", "xtcp"][draws.below(3)];
+    let protocol = FEEDBACKS[draws.below(3)];
     (0..gateways)
         .map(|number| {
             let mut text = format!(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use explicate_core::api::SenderInit;
 use explicate_core::endpoint::Params;
+use explicate_core::params::{Param, Unit};
 use explicate_core::recovery::Common;
 use explicate_core::units::{Rate, Time};
 
@@ -64,7 +65,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         let declared = Group::declared(&group.resolved);
         let title = format!("the flows of `{}`", group.name);
         let protocol = group.resolved.protocol;
-        for part in [Part::Flow, Part::Sender(protocol.name())] {
+        for part in [Part::Flow, Part::InPackets] {
             needs::check(ctx, part, &title, &declared, &group.values, &given);
         }
         in_time(ctx, scenario, group, &at);
@@ -259,7 +260,8 @@ fn goal(
     at: &dyn Fn(&[&'static str]) -> Place,
 ) {
     let protocol = group.resolved.protocol;
-    if !["fast", "vegas"].contains(&protocol.name()) || !matches!(group.traffic, Traffic::Bulk) {
+    let counts_packets = |p: &Param| p.name == "alpha" && p.unit == Unit::Packets;
+    if !protocol.params().iter().any(counts_packets) || !matches!(group.traffic, Traffic::Bulk) {
         return;
     }
     let Some(routes) = phases.first_mut() else { return };
