@@ -41,7 +41,7 @@ COUNTED_SPAN = 0.1
 """Seconds, after which counts change little."""
 MOST_BYTES = 1174
 """Most memory of each of a million flows that have started, links and packets included: the measured value plus a
-fiftieth. What a sender knows of departures and answers, 44 bytes, is in it, and rules of start, timer and host queue."""
+fiftieth. What a sender knows of departures and answers, 44 bytes, is in it; so are rules of start, timer and queue."""
 
 
 @dataclass(frozen=True)
