@@ -129,7 +129,7 @@ def test_a_failure_stops_only_what_needs_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_registry_that_does_not_answer_has_a_status_of_its_own(tmp_path: Path, said: str) -> None:
-    """It says nothing about the change. What every program writes comes from runs without a network."""
+    """It says nothing about the change. The lines are those of each program's messages about downloads."""
     (tmp_path / "said").write_text(f"{said}\n")
     done = parts(tmp_path, "test", "three", recipe="cat said; false")
     assert done.returncode == 75

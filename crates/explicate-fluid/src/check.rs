@@ -42,6 +42,11 @@ pub fn check(scenario: &Scenario, text: &str, origin: &str, overrides: &[(String
 }
 
 fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
+    if let Some(stack) = group.resolved.stack {
+        let keys = vec![format!("flows.{}.stack", group.name), "stack".to_string()];
+        let what = "it has no timers, recoveries and delayed acknowledgements; leave out `stack`";
+        return refusals.push(Refusal(keys, format!("`stack = {:?}` is not covered by a fluid: {what}", stack.name)));
+    }
     let mut refuse = |key: &str, message: String| {
         let keys = vec![format!("flows.{}.{key}", group.name), format!("flows.{}", group.name)];
         refusals.push(Refusal(keys, message));
@@ -67,10 +72,16 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
         ("ecn", flow.ecn && !model.reacts_to_marks(), "its model does not react to marks"),
         ("rtt_resolution", flow.rtt_resolution.is_some_and(|span| span > 0.0), "round trips are exact"),
         ("clock_tick", tick != 0.0, "clocks are exact"),
+        ("host_queue", flow.host_queue != endpoint::HostQueue::None, "hosts have no queues"),
     ];
     for (param, wrong, what) in given {
         if wrong {
             refuse(&format!("params.{param}"), format!("`{param}` is not covered: {what}"));
+        }
+    }
+    for param in ["variant", "hystart", "growth", "after_idle"] {
+        if group.values.number(param).is_some_and(|word| word != 0.0) {
+            refuse(&format!("params.{param}"), format!("`{param}` is not covered: the model has the rules of the RFC"));
         }
     }
     match group.traffic {

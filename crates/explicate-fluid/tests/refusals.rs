@@ -53,6 +53,11 @@ fn flows_without_a_model() {
     refused(&format!("{DUMBBELL}on_off = {{ on = \"1s\", off = \"1s\" }}"), &[], &["x.toml:9:10: ", "on-periods"]);
     refused(&format!("{DUMBBELL}params = {{ ack_every = 2 }}"), &[], &["x.toml:9:24: ", "`ack_every`"]);
     refused(&format!("{DUMBBELL}arrivals = \"5/s\""), &[], &["x.toml:9:12: ", "random arrivals"]);
+    refused(&format!("{DUMBBELL}stack = \"linux\""), &[], &["x.toml:9:9: ", "`stack = \"linux\"`"]);
+    refused(DUMBBELL, &[("stack", "ns2")], &["--set stack: ", "`stack = \"ns2\"`"]);
+    let reno = DUMBBELL.replace("xcp", "reno");
+    refused(&format!("{reno}params = {{ growth = \"linux\" }}"), &[], &["x.toml:9:21: ", "`growth`"]);
+    refused(&format!("{reno}params = {{ host_queue = \"fifo\" }}"), &[], &["x.toml:9:25: ", "`host_queue`"]);
 }
 
 #[test]

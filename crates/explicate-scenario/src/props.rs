@@ -90,7 +90,7 @@ impl Props {
         }
     }
 
-    /// Properties of which none is written, of links that the scenario would set by this path of keys.
+    /// The default properties of links; a scenario would set them by this path of keys.
     pub(crate) fn unwritten(path: &'static str) -> Props {
         Props { place: Some(Place::Unwritten(path)), ..Props::default() }
     }

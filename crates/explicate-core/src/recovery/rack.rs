@@ -28,7 +28,7 @@
 //!    have 1 ms, as those of hosts.
 //! 4. RecoverFS is what was in flight, Linux's prior_cwnd the window. The controller's window is reduced at once; PRR lets
 //!    the flight follow.
-//! 5. A loss is reported with FlightSize (RFC 5681), of which no more than the window counts; Linux takes the window also where
+//! 5. A loss is reported with FlightSize (RFC 5681), or with the window if that is less; Linux always takes the window, even if
 //!    the application has not filled it.
 //! 6. An undo restores window and threshold of the last response. Segments that were marked by other responses in between
 //!    are not distinguished.

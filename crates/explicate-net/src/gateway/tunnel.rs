@@ -65,7 +65,7 @@ pub struct Repairs {
 }
 
 impl Tunnel {
-    /// A tunnel over a line of this rate; `number` tells it from others of this program.
+    /// A tunnel over a line of this rate; `number` is different for each tunnel of a program.
     pub fn new(number: u32, config: &ControllerConfig, rate: Rate, clock: Clock) -> Arc<Tunnel> {
         let controller = SharedController(Arc::new(Mutex::new(WindowController::new(config, PACKET, rate, clock))));
         // Numbers of two gateways differ by the time of their start.

@@ -183,18 +183,18 @@ pub(crate) fn behind_tags() -> Value {
 #[test]
 #[ignore = "needs root: make linux"]
 fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
-    rates_of_the_last_seconds();
+    rates_of_the_last_seconds(Duration::ZERO);
 }
 
-/// The rate of a port of 20 Mbit/s while a flow is on it, bit/s, and the share that its class has.
-pub(crate) fn rates_of_the_last_seconds() -> [f64; 2] {
+/// The rate of a port of 20 Mbit/s a time after a flow of 8 s has begun, bit/s, and the share that its class has.
+pub(crate) fn rates_of_the_last_seconds(after: Duration) -> [f64; 2] {
     let net = chain();
     let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
     let metrics = ["--metrics", "127.0.0.1:9109"];
     let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
     let _recv = net.start("b", &[&["recv", "--open", "--idle", "10"], &metrics[..]].concat());
     let mut send = net.start("a", &["send", "--transport", "udp", "10.9.0.2", "-p", "xcp", "--time", "8"]);
-    sleep(Duration::from_secs(4));
+    sleep(after);
     let rate = |text: &str| value(text, "explicated_port_bits_per_second{port=\"right\"}");
     eventually("the flow has a rate", || rate(&scraped(&net, "m", "127.0.0.1:9109")) > 1e5);
     let busy = scraped(&net, "m", "127.0.0.1:9109");

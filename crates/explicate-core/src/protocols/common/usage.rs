@@ -300,7 +300,7 @@ mod tests {
         assert_eq!((w.cwnd, w.ssthresh), ((100.0 + 22.0) / 2.0, 75.0), "segments 129 to 150 were outstanding");
     }
 
-    /// A window of 100 of which 20 are acknowledged in a round trip does not grow, and after five minutes is half.
+    /// The window is 100, and 20 segments are acknowledged in a round trip: it does not grow, and is halved after five minutes.
     #[test]
     fn rfc_7661_by_hand() {
         let mut w = window(&[("growth", 2.0)]);

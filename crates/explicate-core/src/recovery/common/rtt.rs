@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(timeouts(RtoRule::Linux, 0, 200_000_000, &alike).last(), Some(&801_000));
     }
 
-    /// 20 segments in flight, half of which are samples: gains of 1/80 and 1/40. RTTVAR = 50 - 1.25 + 2, SRTT = 100 - 1.25 +
+    /// 20 segments are in flight, and 10 of them give samples: gains of 1/80 and 1/40. RTTVAR = 50 - 1.25 + 2, SRTT = 100 - 1.25 +
     /// 2.25 ms. Two in flight: the gains of RFC 6298, 57.5 and 110 ms.
     #[test]
     fn rfc7323_divides_the_gains_by_the_samples_of_a_round_trip() {

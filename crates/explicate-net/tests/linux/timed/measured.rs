@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::figures::measuring;
 use explicate_net::awake::Awake;
 
-/// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, what
-/// is wrong spoils all. What spoilt one is printed. One of which the host of a virtual machine took much does not count, and
-/// the next waits until the host leaves it alone; six are all.
+/// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, a
+/// defect spoils all. Prints why a measurement failed. A measurement does not count if the host of a virtual machine took much
+/// of the processors; the next one then waits until the host takes less. There are six attempts at most.
 pub(crate) fn measured(once: impl Fn()) {
     let _awake = Awake::keep();
     // `make measure` repeats measurements itself, and looks for other load.

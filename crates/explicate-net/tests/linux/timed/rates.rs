@@ -1,5 +1,7 @@
 //! What routers and probes make of rates and losses, measured in real time. Needs root, so `make measure` runs it.
 
+use std::time::Duration;
+
 use super::measured::measured;
 use crate::common::{Net, chain, file, last_json};
 use crate::figures::{Better, figure};
@@ -260,7 +262,7 @@ fn explicit_packets_behind_tags_take_the_line_and_no_more() {
 #[ignore = "needs root: make measure"]
 fn the_rate_of_the_last_seconds_is_that_of_the_flow() {
     measured(|| {
-        let [rate, share] = rates_of_the_last_seconds();
+        let [rate, share] = rates_of_the_last_seconds(Duration::from_secs(4));
         figure("rates: served rate of a flow on 20 Mbit/s", rate / 1e6, "Mbit/s", Better::More);
         assert!((2e6..21e6).contains(&rate) && share > 0.99, "{rate} bit/s, {share}");
     });
