@@ -17,6 +17,7 @@ the file that `EXPLICATE_FIGURES` names.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -25,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -125,6 +127,61 @@ def lateness(seconds: float) -> float:
     return sorted(late)[int(0.95 * (len(late) - 1))]
 
 
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Descendants:
+    """The processor time of all processes that stem from this one, while it is open.
+
+    What `wait4` tells of a command leaves out processes that nobody waited for, as most of a browser's.
+    """
+
+    EVERY = 0.2
+
+    def __init__(self) -> None:
+        # Whose parent has ended belongs to this process, not to the first of the machine.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.ticks: dict[tuple[int, int], int] = {}
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+
+    def __enter__(self) -> Descendants:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        self.thread.join()
+
+    def watch(self) -> None:
+        """Looks until the end; what a process spends after its last look is left out."""
+        while not self.ended.wait(self.EVERY):
+            self.see()
+
+    def see(self) -> None:
+        """Notes what each has spent so far."""
+        parents, spent = {}, {}
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                pid, _, rest = file.read_text(encoding="utf-8", errors="replace").partition(" (")
+            except OSError:
+                continue  # It has ended meanwhile.
+            words = rest.rpartition(") ")[2].split()
+            # State, parent, ..., user and system time, ..., start: proc(5).
+            parents[int(pid)] = int(words[1])
+            spent[int(pid)] = (int(words[19]), int(words[11]) + int(words[12]))
+        for pid, (start, ticks) in spent.items():
+            above = pid
+            while above in parents and above != os.getpid():
+                above = parents[above]
+            if above == os.getpid() != pid:
+                self.ticks[pid, start] = ticks
+
+    def seconds(self) -> float:
+        """What they have spent."""
+        return sum(self.ticks.values()) / os.sysconf("SC_CLK_TCK")
+
+
 def look() -> str:
     """What disturbs the machine now; nothing if nothing does."""
     before, began = Ticks.now(), time.process_time()
@@ -172,13 +229,15 @@ def run(measurement: Measurement) -> Run:
         command = shlex.split(measurement.command.replace("{figures}", str(file)))
         environment = {**os.environ, "EXPLICATE_FIGURES": str(file), **measurement.settings}
         before = Ticks.now()
-        with log.open("wb") as output:
+        with log.open("wb") as output, Descendants() as descendants:
             process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
             )
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        disturbed = disturbance(Ticks.now().since(before), usage.ru_utime + usage.ru_stime)
+        # Each leaves some out.
+        own = max(usage.ru_utime + usage.ru_stime, descendants.seconds())
+        disturbed = disturbance(Ticks.now().since(before), own)
         text = file.read_text(encoding="utf-8") if file.exists() else ""
     read = figures_of_tables if measurement.gateway_tables else figures_in
     return Run(read(text), disturbed, process.returncode != 0)

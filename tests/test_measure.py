@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -148,3 +149,14 @@ def test_results_are_kept_apart_from_what_is_recorded(tmp_path: Path, monkeypatc
     monkeypatch.setattr(sys, "argv", ["measure.py", "--record"])
     measure.main()
     assert json.loads((tmp_path / "recorded.json").read_text(encoding="utf-8"))["fake"]["runs"] == measure.RUNS
+
+
+def test_processes_that_nobody_waits_for_are_the_measurement_s_own() -> None:
+    burn = "import time\nwhile time.process_time() < 1.0: pass"
+    # The parent ignores the end of its children and does not wait: the burner belongs to nobody, and to nobody's usage.
+    ignore = "import signal, subprocess, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+    start = f"process = subprocess.Popen([sys.executable, '-c', {burn!r}])\nprint(process.pid)"
+    with measure.Descendants() as descendants:
+        done = subprocess.run([sys.executable, "-c", ignore + start], check=True, capture_output=True, text=True)
+        measure.os.waitpid(int(done.stdout), 0)
+    assert 0.5 < descendants.seconds() < 3.0
