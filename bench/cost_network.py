@@ -36,6 +36,7 @@ class Row:
         cross, path = (f"cross = {self.cross}", 'path = "cross"') if self.cross else ("", "")
         return f"""
 name = "row"
+stack = "ns2"
 [topology]
 kind = "{self.kind}"
 hops = {self.hops}

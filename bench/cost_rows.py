@@ -69,9 +69,13 @@ FLOWS = """
 name = "bulk"
 count = 10
 protocol = "{protocol}"
+stack = "{stack}"
 packet = "1000B"
 start = {{ spread = "1s" }}
 """
+
+NEUTRAL = "ns2"
+"""The stack that leaves recovery and start to the protocol, below everything but stacks."""
 
 UNGUARDED = """params = {{ guard = "off" }}
 """
@@ -94,9 +98,9 @@ WORDS = {
 """Parameters of channels that have no effect by default, or need a parameter."""
 
 
-def dumbbell(protocol: str = "reno/sack", queue: str = "droptail", channel: str = "") -> str:
+def dumbbell(protocol: str = "reno/sack", queue: str = "droptail", channel: str = "", stack: str = NEUTRAL) -> str:
     """A dumbbell with these words."""
-    return (DUMBBELL + FLOWS).format(protocol=protocol, queue=queue, channel=channel)
+    return (DUMBBELL + FLOWS).format(protocol=protocol, queue=queue, channel=channel, stack=stack)
 
 
 def with_channel(name: str) -> str:
@@ -128,10 +132,11 @@ KINDS = {
     "qdisc": Kind(lambda name: dumbbell(queue=name), 3, "droptail", "a packet at one port"),
     "channel": Kind(with_channel, 3, "wire", "a packet at one port"),
     "estimator": Kind(
-        lambda name: (CLOUDS + FLOWS + UNGUARDED).format(protocol="xcp_i", estimator=name),
+        lambda name: (CLOUDS + FLOWS + UNGUARDED).format(protocol="xcp_i", stack=NEUTRAL, estimator=name),
         12,
         meaning="a data packet with its acknowledgement through one cloud",
     ),
+    "stack": Kind(lambda name: dumbbell("cubic", stack=name), 6, NEUTRAL, "a data packet with its acknowledgement"),
 }
 
 

@@ -61,6 +61,7 @@ def saturated(stations: int, mbps: int, rts: bool, standard: bool, seed: int) ->
         for i in range(1, stations + 1)
     )
     done = explicate.run(f"""
+        stack = "ns2"
         duration = "{SECONDS + 2}s"
         warmup = "2s"
         seed = {seed}
@@ -107,6 +108,7 @@ def saturation() -> str:
 def chain(stations: int, mbps: int, control: int, window: int, capture: str, seed: int) -> tuple[float, float, float]:
     """Return the rate of one TCP flow over a chain (IP Mbit/s), its retransmissions and its silent seconds."""
     done = explicate.run(f"""
+        stack = "ns2"
         duration = "{SECONDS + 10}s"
         warmup = "10s"
         seed = {seed}
@@ -193,6 +195,7 @@ def hop(protocol: str, capacity: int, loss: float, tick: int, hops: int, seed: i
         for a, b in ((i, i + 1), (i + 1, i))
     ]
     done = explicate.run(f"""
+        stack = "ns2"
         duration = "60s"
         seed = {seed}
         [[medium]]

@@ -24,6 +24,7 @@ SAMPLE_S = 0.02
 
 PATH = """
 name = "path"
+stack = "ns2"
 duration = "{seconds}s"
 warmup = "{warmup}s"
 seed = {seed}
@@ -57,6 +58,7 @@ of = [{sampled}]
 
 DUMBBELL = """
 name = "dumbbell"
+stack = "ns2"
 duration = "{seconds}s"
 warmup = "{warmup}s"
 [topology]

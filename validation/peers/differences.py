@@ -123,7 +123,7 @@ params = {{ {params} }}
             for a, b, rate in directions
         )
         nodes = '[[node]]\nname = "a"\n[[node]]\nname = "b"\n'
-        return f'duration = "100s"\nseed = {seed}\n{nodes}{links}{self.group("a", "b")}'
+        return f'stack = "ns2"\nduration = "100s"\nseed = {seed}\n{nodes}{links}{self.group("a", "b")}'
 
     def chain(self, seed: int) -> str:
         """The scenario that `radios.tcl` mirrors."""
@@ -135,7 +135,8 @@ params = {{ {params} }}
             for i in range(1, int(str(stations)))
             for a, b in ((i, i + 1), (i + 1, i))
         )
-        return f"""duration = "60s"
+        return f"""stack = "ns2"
+duration = "60s"
 seed = {seed}
 [[medium]]
 name = "air"

@@ -339,6 +339,7 @@ def explicate_scenario(case: Case) -> str:
         groups += group(case, "back", case.flows - right, "reverse")
     return f"""
 name = "{case.bench_name}"
+stack = "ns2"
 duration = "{case.duration_s:g}s"
 warmup = "{case.warmup_s:g}s"
 seed = {case.seed}

@@ -35,6 +35,8 @@ pub const FEEDBACKS: [&str; 3] = ["xcp", "vcp", "xtcp"];
 pub const DEFAULT_RECOVERY: &str = "sack";
 /// The fallback of a flow when the other end refuses explicit feedback.
 pub const DEFAULT_FALLBACK: &str = "newreno";
+/// The stack of hosts whose scenario names none.
+pub const DEFAULT_STACK: &str = "linux";
 /// The TCP of most operating systems.
 pub const DEFAULT_TCP: &str = "cubic";
 
@@ -226,7 +228,7 @@ pub const STACKS: &[Stack] = &[
         summary: "TCP as Linux 6.18 has it",
         source: "Linux 6.18, net/ipv4",
         recovery: Some("rack"),
-        params: &[("rto", 1.0)],
+        params: &[],
         end_to_end: &[("variant", 1.0), ("initial_window", 10.0), ("acks", 1.0), ("growth", 1.0), ("after_idle", 1.0)],
         of_protocol: &[("cubic", &[("hystart", 1.0)])],
     },
@@ -235,7 +237,7 @@ pub const STACKS: &[Stack] = &[
         summary: "TCP as the RFCs of today have it",
         source: "RFC 5681, RFC 6298, RFC 6928, RFC 7323, RFC 7661, RFC 8985, RFC 9406, RFC 9937",
         recovery: Some("rack"),
-        params: &[("rto", 2.0)],
+        params: &[("rto", 1.0)],
         end_to_end: &[("initial_window", 10.0), ("ack_every", 2.0), ("growth", 2.0), ("hystart", 2.0)],
         of_protocol: &[],
     },
@@ -244,7 +246,7 @@ pub const STACKS: &[Stack] = &[
         summary: "TCP as ns-2 has it, with which papers compare: one round-trip sample at a time, in ticks of 10 ms",
         source: "ns-2.35, tcp.cc",
         recovery: None,
-        params: &[("rto", 3.0)],
+        params: &[("rto", 2.0)],
         end_to_end: &[],
         of_protocol: &[],
     },

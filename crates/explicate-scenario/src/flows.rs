@@ -84,6 +84,11 @@ pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
     }
 }
 
+/// The default of `stack`.
+pub(crate) fn default_stack() -> &'static Stack {
+    keys::default(keys::ROOT, "stack", |word| stacks::stack(word).ok_or(()))
+}
+
 /// Reads the key `stack`; reports errors.
 pub(crate) fn read_stack(reader: &Reader<'_>) -> Option<&'static Stack> {
     reader.word("stack").and_then(stacks::stack)
@@ -93,7 +98,7 @@ pub(crate) fn read_stack(reader: &Reader<'_>) -> Option<&'static Stack> {
 #[derive(Clone, Copy)]
 pub(crate) struct Defaults {
     pub(crate) processing: Processing,
-    pub(crate) stack: Option<&'static Stack>,
+    pub(crate) stack: &'static Stack,
 }
 
 /// Reads a group; `None` if the reported errors prevent it.
@@ -110,7 +115,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, defaults: Defau
     let traffic = read_traffic(&reader);
     let (stop, path) = (reader.time("stop"), read_path(&reader));
     let processing = read_processing(&reader).unwrap_or(defaults.processing);
-    let stack = read_stack(&reader).or(defaults.stack);
+    let stack = read_stack(&reader).unwrap_or(defaults.stack);
     let protocol = reader.need("protocol").and_then(|node| Some((text(ctx, node, "protocol")?, node.place)));
     let (protocol, place) = protocol?;
     let resolved = resolve(ctx, protocol, stack, place)?;
@@ -154,8 +159,8 @@ impl Group {
     }
 }
 
-fn resolve(ctx: &Context<'_>, name: &str, stack: Option<&'static Stack>, place: Place) -> Option<Resolved> {
-    match registry::resolve_in(name, stack) {
+fn resolve(ctx: &Context<'_>, name: &str, stack: &'static Stack, place: Place) -> Option<Resolved> {
+    match registry::resolve_in(name, Some(stack)) {
         Ok(resolved) => Some(resolved),
         Err(message) => {
             let known = PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()));

@@ -1,7 +1,7 @@
 //! Every key of a scenario file, declared once. Readers take bounds, words and defaults from this list, and the check
 //! for unknown keys, the JSON Schema and the reference are made from it.
 
-use explicate_core::presets::STACK_NAMES;
+use explicate_core::presets::{DEFAULT_STACK, STACK_NAMES};
 
 use crate::limits;
 
@@ -111,7 +111,7 @@ pub(crate) const ROOT: &[Key] = &[
     key("runs", Form::Whole(1, limits::COUNT), "1", "Independent repetitions; run i has the seed `seed + i`."),
     key("seed", Form::Whole(0, limits::SEED), "1", "Seed of the first run."),
     key("processing", PROCESSING, "auto", "Default of `processing` for all groups of flows."),
-    key("stack", Form::Words(STACK_NAMES), "none", "Default of `stack` for all groups of flows."),
+    key("stack", Form::Words(STACK_NAMES), DEFAULT_STACK, "Default of `stack` for all groups of flows."),
     key(
         "topology",
         Form::Table(TOPOLOGY),

@@ -146,7 +146,7 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
         ctx.error(Place::START, "there are no flows; add a [[flows]] with `name` and `protocol`");
     }
     let processing = flows::read_processing(reader).unwrap_or_else(flows::default_processing);
-    let defaults = Defaults { processing, stack: flows::read_stack(reader) };
+    let defaults = Defaults { processing, stack: flows::read_stack(reader).unwrap_or_else(flows::default_stack) };
     let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, defaults)).collect();
     let mut names = BTreeSet::new();
     for group in &groups {

@@ -77,6 +77,7 @@ impl Case {
         let text = format!(
             r#"
             name = "{}"
+            stack = "ns2"
             duration = "{seconds}s"
             [topology]
             kind = "dumbbell"

@@ -36,7 +36,7 @@ choices! {
 
 choices! {
     /// How the round-trip time is estimated, and the timeout that follows from it.
-    pub enum RtoRule { PerAck = "per_ack", Linux = "linux", Rfc6298 = "rfc6298", Ns2 = "ns2" }
+    pub enum RtoRule { Linux = "linux", Rfc6298 = "rfc6298", Ns2 = "ns2" }
 }
 
 parameters! {
@@ -44,9 +44,8 @@ parameters! {
     pub struct Common {
         /// Rule of the round-trip estimate and of the retransmission timeout. `linux`: a margin above SRTT, the largest deviation
         /// of a round trip and 200 ms at least, in timers of 1 ms. `rfc6298`: gains for a round trip divided by its samples
-        /// (RFC 7323 appendix G), 1 s at least. `ns2`: one sample in a round trip, in ticks. `per_ack`: the gains of RFC
-        /// 6298 for every sample.
-        rto: RtoRule = RtoRule::PerAck, "Linux 6.18 tcp_rtt_estimator; RFC 6298; RFC 7323 appendix G; ns-2 tcp.cc";
+        /// (RFC 7323 appendix G), 1 s at least. `ns2`: one sample in a round trip, in ticks.
+        rto: RtoRule = RtoRule::Linux, "Linux 6.18 tcp_rtt_estimator; RFC 6298; RFC 7323 appendix G; ns-2 tcp.cc";
         /// Floor of the rule: with `linux` of the margin above SRTT, else of the whole timeout; auto: 1s with `rfc6298`, else 200ms.
         min_rto: Auto<Seconds> = None, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
         /// Retransmission timeout before the first sample.

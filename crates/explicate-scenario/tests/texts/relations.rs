@@ -284,10 +284,10 @@ fn cases() -> Vec<Case> {
         ),
         (
             "`ack_delay`, `quick_acks` without `ack_every`",
-            flow("params = { ack_delay = \"50ms\" }"),
+            flow("params = { acks = \"counted\", ack_delay = \"50ms\" }"),
             11,
             "`ack_delay` has no effect on the flows of `one` without `ack_every`",
-            flow("params = { ack_delay = \"50ms\", ack_every = 2 }"),
+            flow("params = { acks = \"counted\", ack_delay = \"50ms\", ack_every = 2 }"),
         ),
         (
             "`ecn` without a queue that marks",

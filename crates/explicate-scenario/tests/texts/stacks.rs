@@ -17,7 +17,8 @@ fn first_window(group: &FlowGroup) -> f64 {
 #[test]
 fn a_stack_sets_what_nothing_else_sets() {
     let window = |top: &str, protocol: &str, lines: &str| first_window(&with(top, protocol, lines).flows[0]);
-    assert_eq!(window("", "cubic", ""), 3.0);
+    assert_eq!(window("", "cubic", ""), 10.0, "Linux, if there is none");
+    assert_eq!(window("stack = \"ns2\"", "cubic", ""), 3.0);
     assert_eq!(window("stack = \"linux\"", "cubic", ""), 10.0);
     assert_eq!(window("stack = \"linux\"", "cubic", "stack = \"ns2\""), 3.0, "a group's own stack wins");
     assert_eq!(window("stack = \"ns2\"", "cubic", "stack = \"linux\""), 10.0);

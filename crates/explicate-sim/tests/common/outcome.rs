@@ -11,6 +11,11 @@ pub(crate) fn run(text: &str) -> Outcome {
     Outcome { tables: tables(text) }
 }
 
+/// The scenario with ns-2's TCP: what has a closed form, a figure of ns-2 or of a paper, or counts packets by hand.
+pub(crate) fn ns2(text: &str) -> String {
+    format!("stack = \"ns2\"\n{text}")
+}
+
 /// The tables of one run.
 pub(crate) struct Outcome {
     tables: Tables,

@@ -165,7 +165,7 @@ fn a_line_that_rests_delivers_its_share() {
 fn two_directions_on_one_line() {
     let flows = format!("{SACK}{}path = \"reverse\"\n", SACK.replace("\"f\"", "\"b\""));
     let both = |forth: &str| {
-        let o = outcome::run(&path(forth, "", &flows));
+        let o = outcome::run(&outcome::ns2(&path(forth, "", &flows)));
         (o.link("r1->r2", "utilisation"), o.link("r2->r1", "utilisation"))
     };
     let (forth, back) = both("");
@@ -173,14 +173,14 @@ fn two_directions_on_one_line() {
     let (forth, back) = both("half_duplex = true");
     assert!((0.9..=1.0).contains(&(forth + back)), "one line: {forth} and {back}");
     // First come, first served: a single flow uses 52 of 1552 bytes for acknowledgements, their share by length.
-    let o = outcome::run(&path("half_duplex = true", "", SACK));
+    let o = outcome::run(&outcome::ns2(&path("half_duplex = true", "", SACK)));
     let (data, acks) = (o.link("r1->r2", "utilisation"), o.link("r2->r1", "utilisation"));
     assert!((acks / data - 52.0 / 1500.0).abs() < 0.001 && data + acks > 0.98, "{data} {acks}");
 }
 
 #[test]
 fn each_direction_has_its_own_rate() {
-    let o = outcome::run(&path("", "rate = \"100kbit/s\"\nqueue = \"unlimited\"", SACK));
+    let o = outcome::run(&outcome::ns2(&path("", "rate = \"100kbit/s\"\nqueue = \"unlimited\"", SACK)));
     // 52-byte acknowledgements of 1500-byte packets: 100 kbit/s of them carry 2.88 Mbit/s of data.
     let goodput = o.flows("f", "throughput_bps")[0] / 1e6;
     assert!((goodput - 2.88).abs() < 0.15, "{goodput} Mbit/s");

@@ -191,6 +191,7 @@ fn shadowing_and_drift_change_the_rate() {
 fn a_chain_carries_what_it_does_in_ns2() {
     let carried = |capture: &str| {
         let text = r#"
+            stack = "ns2"
             duration = "22s"
             warmup = "2s"
             [[medium]]

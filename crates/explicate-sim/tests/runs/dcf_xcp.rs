@@ -9,6 +9,7 @@ use explicate_sim::simulation::Options;
 fn chain(protocol: &str, capacity: &str, to: &str) -> String {
     format!(
         r#"
+        stack = "ns2"
         duration = "12s"
         warmup = "2s"
         [[medium]]
@@ -42,7 +43,7 @@ fn the_capacity_is_what_the_air_carries() {
     let told_54 = shown("XCP told 54 Mbit/s", &of("xcp", "54Mbit/s"));
     let told_24 = shown("XCP told 24 Mbit/s", &of("xcp", "24Mbit/s"));
     let told_16 = shown("XCP told 16.5 Mbit/s", &of("xcp", "16.5Mbit/s"));
-    assert!(told_54.0 < 0.9 * told_24.0 && told_54.2 > 5.0 * told_24.2, "54 drops and loses");
+    assert!(told_54.0 < 0.95 * told_24.0 && told_54.2 > 5.0 * told_24.2, "54 drops and loses");
     assert!(told_16.0 > 0.95 * tcp.0 && told_16.1 < 5.0 && told_16.2 == 0.0, "the truth neither");
 }
 

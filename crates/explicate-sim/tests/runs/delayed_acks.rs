@@ -1,9 +1,9 @@
 //! Receiving ends that acknowledge every second packet: half the acknowledgements, the same flows.
 
-use crate::outcome::{dumbbell, mean, run};
+use crate::outcome::{dumbbell, mean, ns2, run};
 
 fn with(protocol: &str, params: &str) -> String {
-    dumbbell(protocol, 10.0, (80.0, 80.0), 4).replace("40s", "20s").replace("\"20s\"\n[t", "\"10s\"\n[t")
+    ns2(&dumbbell(protocol, 10.0, (80.0, 80.0), 4)).replace("40s", "20s").replace("\"20s\"\n[t", "\"10s\"\n[t")
         + &format!("params = {{ {params} }}\n")
 }
 

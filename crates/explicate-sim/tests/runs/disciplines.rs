@@ -125,6 +125,7 @@ fn fq_codel_lets_the_sparse_pass() {
     let rtt = |kind: &str| {
         let o = run(&format!(
             r#"
+            stack = "ns2"
             duration = "30s"
             warmup = "10s"
             [topology]

@@ -21,6 +21,7 @@ fn run(text: &str, overrides: &[(&str, &str)], engine: EngineKind) -> (Scenario,
 
 fn dumbbell(host_queue: &str) -> (Scenario, explicate_sim::measure::Tables) {
     let overrides = [
+        ("stack", "ns2"), // whose window grows though nothing limits it
         ("topology.bottleneck.rate", "100Mbit/s"),
         ("flows.greedy.protocol", "reno"),
         ("flows.greedy.params.host_queue", host_queue),

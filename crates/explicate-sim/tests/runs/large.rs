@@ -7,6 +7,7 @@ use explicate_sim::simulation::{Options, Run};
 /// 5000 flows at shared hosts: looked ahead for, and turned again after SYNs and losses.
 const MANY: &str = r#"
     name = "many"
+    stack = "ns2"
     duration = "3s"
     warmup = "0.7s"
     [topology]

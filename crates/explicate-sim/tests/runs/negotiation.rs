@@ -40,8 +40,8 @@ fn a_refused_explicit_flow_goes_on_as_tcp() {
 #[test]
 fn a_lost_syn_is_sent_again_after_a_second() {
     let heavy = "[[link]]\nname = \"r1->r2\"\nchannel = [{ kind = \"random_loss\", rate = \"70%\" }]\n";
-    let slow = tables(&dumbbell("protocol = \"sack\"\nsize = \"5kB\"", heavy));
-    let quick = tables(&dumbbell("protocol = \"sack\"\nsize = \"5kB\"", ""));
+    let slow = tables(&dumbbell("protocol = \"sack\"\nstack = \"ns2\"\nsize = \"5kB\"", heavy));
+    let quick = tables(&dumbbell("protocol = \"sack\"\nstack = \"ns2\"\nsize = \"5kB\"", ""));
     let completion = |t: &explicate_sim::measure::Tables| number(&t.flows, "flow", "f.0", "completion_s");
     // A round trip to connect and two for six segments, three at first.
     assert!((0.12..0.14).contains(&completion(&quick)), "{}", completion(&quick));

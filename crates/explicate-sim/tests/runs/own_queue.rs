@@ -14,7 +14,7 @@ fn crowded(warmup: &str, processing: &str) -> Outcome {
         bottleneck = {{ rate = "10Mbit/s", delay = "10ms", router = "none" }}
         [[flows]]
         name = "f"
-        protocol = "xcp"
+        protocol = "xcp/sack"
         processing = "{processing}"
         packet = "1000B"
         params = {{ guard = "off", initial_window = 100, desired_rate = "100Mbit/s", on_loss = "keep", on_timeout = "keep" }}

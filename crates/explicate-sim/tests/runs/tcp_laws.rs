@@ -136,7 +136,7 @@ fn falls(windows: &[f64]) -> Vec<(usize, f64)> {
 #[test]
 fn cubic_follows_its_curve() {
     let limit = r#"{ kind = "droptail", limit = "0.5bdp" }"#;
-    let done = dumbbell("cubic", 30, 1, limit, (60, 20), "");
+    let done = dumbbell("cubic\"\nstack = \"rfc", 30, 1, limit, (60, 20), "");
     let [windows, w_max, k] = ["cwnd", "w_max", "k_s"].map(|variable| done.samples("f.0", variable, 20.0));
     let (mut compared, mut worst) = (0, 0.0_f64);
     for pair in falls(&windows).windows(2) {
@@ -241,12 +241,12 @@ fn westwood_keeps_the_path_full() {
 #[test]
 fn delay_based_laws_keep_their_packets_in_the_queue() {
     let queue = r#"{ kind = "droptail", limit = "2.0bdp" }"#;
-    let done = dumbbell("vegas", 20, 4, queue, (60, 30), "");
+    let done = dumbbell("vegas\"\nparams = { acks = \"counted\" }\nstart = \"0s", 20, 4, queue, (60, 30), "");
     let waiting = mean(&done.samples("r1->r2", "queue_packets", 30.0));
     println!("vegas: {waiting:.1} packets of 4 flows wait, utilisation {:.4}", done.link("r1->r2", "utilisation"));
     assert!((4.0..=12.0).contains(&waiting) && done.link("r1->r2", "utilisation") > 0.99, "{waiting}");
     for (alpha, flows, others) in [(20.0, 1, 0.0), (20.0, 4, 9.0), (50.0, 4, 9.0)] {
-        let flow = format!("fast\"\nparams = {{ alpha = {alpha} }}\nstart = \"0s");
+        let flow = format!("fast\"\nparams = {{ alpha = {alpha}, acks = \"counted\" }}\nstart = \"0s");
         let done = dumbbell(&flow, 20, flows, queue, (40, 20), "");
         let waiting = mean(&done.samples("r1->r2", "queue_packets", 20.0));
         println!("fast: {waiting:.1} packets of {flows} flows with alpha {alpha} wait");

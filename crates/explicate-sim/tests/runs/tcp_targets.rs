@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::jain;
-use crate::outcome::{dumbbell, mean, run};
+use crate::outcome::{Outcome, dumbbell, mean, ns2, run};
 
 #[test]
 fn tcp_keeps_the_buffer_full() {
@@ -33,14 +33,22 @@ fn tcp_favours_short_round_trips() {
     for protocol in ["reno", "sack"] {
         // Means of five runs.
         let text = dumbbell(protocol, 45.0, (40.0, 330.0), 30);
-        let runs: Vec<Vec<f64>> =
-            (1..=5).map(|seed| run(&format!("seed = {seed}\n{text}")).flows("f", "goodput_bps")).collect();
-        let fairness = mean(&runs.iter().map(|goodput| jain(goodput)).collect::<Vec<_>>());
+        let runs: Vec<Outcome> = (1..=5).map(|seed| run(&ns2(&format!("seed = {seed}\n{text}")))).collect();
+        let fairness = mean(&runs.iter().map(|done| jain(&done.flows("f", "goodput_bps"))).collect::<Vec<_>>());
         println!("{protocol}: Jain {fairness:.3}");
         assert!(fairness <= 0.9, "{protocol}: Jain {fairness}");
-        let sum = |of: std::ops::Range<usize>| runs.iter().flat_map(|goodput| &goodput[of.clone()]).sum::<f64>() / 5.0;
-        let (short, long) = (sum(0..10), sum(20..30));
-        assert!(short > 2.0 * long, "{protocol}: the ten shortest got {short}, the ten longest {long} bit/s");
+        // Flows that lose packets independently share by the inverse of their round trips, queues included; those that lose
+        // them together, by its square.
+        let sum = |value: &dyn Fn(&Outcome) -> Vec<f64>, of: std::ops::Range<usize>| {
+            runs.iter().flat_map(|done| value(done)[of.clone()].to_vec()).sum::<f64>()
+        };
+        let ratio = |value: &dyn Fn(&Outcome) -> Vec<f64>| sum(value, 0..10) / sum(value, 20..30);
+        let rates = ratio(&|done| done.flows("f", "goodput_bps"));
+        let inverse = ratio(&|done| done.flows("f", "rtt_mean_ms").iter().map(|rtt| 1.0 / rtt).collect());
+        println!(
+            "{protocol}: the ten shortest have {rates:.2} times the rate of the ten longest, {inverse:.2} by round trips"
+        );
+        assert!(rates > 0.95 * inverse && rates < inverse * inverse, "{protocol}: {rates}, {inverse} by round trips");
     }
 }
 
@@ -55,7 +63,7 @@ fn the_saw_tooth_uses_the_known_share() {
                 .replace("1.0bdp", &format!("{buffer}bdp"))
                 .replace("40s", "240s")
                 .replace("20s", "60s");
-            let got = run(&text).link("r1->r2", "utilisation");
+            let got = run(&ns2(&text)).link("r1->r2", "utilisation");
             let share = 0.75 * (1.0 + buffer) * (1.0 + buffer) / (1.0 + buffer + buffer * buffer);
             println!("{protocol}, buffer {buffer}: {got:.4}, expected {share:.4}");
             assert!((got / share - 1.0).abs() < 0.015, "{protocol}, buffer {buffer}: {got}, expected {share}");

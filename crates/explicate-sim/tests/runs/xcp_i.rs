@@ -137,7 +137,7 @@ fn results_that_come_early_wait() {
 
 /// A chain of links: rate in Mbit/s, and whether the router at its beginning is plain.
 fn chain(protocol: &str, links: &[(u32, bool)]) -> String {
-    let mut text = String::from("duration = \"30s\"\nwarmup = \"5s\"\n");
+    let mut text = String::from("stack = \"ns2\"\nduration = \"30s\"\nwarmup = \"5s\"\n");
     for node in 0..=links.len() {
         text += &format!("[[node]]\nname = \"n{node}\"\n");
     }

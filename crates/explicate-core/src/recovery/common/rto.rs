@@ -216,9 +216,22 @@ mod tests {
     use crate::testing;
     use alloc::boxed::Box;
 
+    /// RFC 6298's rule for one segment in flight, with a minimum of 200 ms.
+    fn rfc6298(more: &[(&str, f64)]) -> Values {
+        let given = [("rto", RtoRule::Rfc6298 as u8 as f64), ("min_rto", 0.2)];
+        testing::values(&[Common::PARAMS], &[&given, more].concat())
+    }
+    /// ns-2's rule, and its sample of round trip `number`.
+    fn ns2() -> Rto {
+        Rto::new(&testing::values(&[Common::PARAMS], &[("rto", RtoRule::Ns2 as u8 as f64)]))
+    }
+    fn sample(rto: &mut Rto, number: u32, rtt: Time) {
+        rto.sample(rtt, &Sequence { acked: number, next: number, highest: number });
+    }
+
     #[test]
     fn rfc6298_arithmetic() {
-        let mut rto = Rto::new(&Values::default());
+        let mut rto = Rto::new(&rfc6298(&[]));
         assert_eq!(rto.timeout(), Time::secs(1));
         rto.sample(Time::millis(100), &Sequence::default());
         // First sample: SRTT = R, RTTVAR = R/2, RTO = R + 4 R/2.
@@ -301,7 +314,7 @@ mod tests {
     /// the measured timeout exceeds. A maximum of less than 60 s holds.
     #[test]
     fn a_path_longer_than_the_maximum_has_time() {
-        let mut rto = Rto::new(&Values::default());
+        let mut rto = Rto::new(&rfc6298(&[]));
         rto.sample(Time::secs(1200), &Sequence::default());
         assert_eq!(rto.timeout(), Time::secs(3600));
         (0..200).for_each(|_| rto.sample(Time::secs(1200), &Sequence::default()));
@@ -310,22 +323,21 @@ mod tests {
         assert_eq!(rto.check_out().map(|lent| lent.max), Some(u64::MAX));
         rto.expired(Time::ZERO);
         assert_eq!(rto.timeout(), measured);
-        let mut rto = Rto::new(&Values::default());
+        let mut rto = Rto::new(&rfc6298(&[]));
         rto.sample(Time::secs(10), &Sequence::default());
         (0..5).for_each(|_| rto.expired(Time::ZERO));
         assert_eq!(rto.timeout(), Time::secs(60));
-        let mut rto = Rto::new(&testing::values(&[Common::PARAMS], &[("max_rto", 5.0)]));
+        let mut rto = Rto::new(&rfc6298(&[("max_rto", 5.0)]));
         rto.sample(Time::secs(10), &Sequence::default());
         assert_eq!((rto.timeout(), rto.check_out().map(|lent| lent.max)), (Time::secs(5), Some(5_000_000_000)));
     }
 
     #[test]
     fn clock_ticks_and_minimum() {
-        let values = testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]);
-        let mut rto = Rto::new(&values);
-        rto.sample(Time::millis(20), &Sequence::default());
+        let mut rto = ns2();
+        sample(&mut rto, 1, Time::millis(20));
         assert_eq!(rto.timeout(), Time::millis(200), "the default minimum");
-        (0..100).for_each(|_| rto.sample(Time::millis(300), &Sequence::default()));
+        (2..100).for_each(|number| sample(&mut rto, number, Time::millis(300)));
         // Integers leave three quarters of a tick of RTTVAR: four times that is more than G.
         assert_eq!((rto.timeout() - rto.srtt()), Time::millis(30));
     }
@@ -333,10 +345,10 @@ mod tests {
     /// By hand, in eighths and quarters of a tick: (8, 2) after a tick, (8 + 2 - 1, 2 + 1 - 0) after two more, and so on.
     #[test]
     fn clocks_that_tick_smooth_in_integers() {
-        let values = testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]);
-        let mut rto = Rto::new(&values);
+        let (mut rto, mut number) = (ns2(), 0);
         let mut after = |ticks: u64| {
-            rto.sample(Time::millis(10 * ticks), &Sequence::default());
+            number += 1;
+            sample(&mut rto, number, Time::millis(10 * ticks));
             (rto.srtt / 1_250_000, rto.spread.rttvar / 2_500_000)
         };
         assert_eq!(after(1), (8, 2));
@@ -360,7 +372,6 @@ mod tests {
             (0..20).for_each(|_| rto.expired(Time::ZERO));
             (least, rto.timeout(), rto.spread.tick)
         };
-        assert_eq!(of(RtoRule::PerAck, &[]), (Time::millis(200), Time::secs(60), 0));
         assert_eq!(of(RtoRule::Linux, &[]), (Time::millis(220), Time::secs(120), 0));
         assert_eq!(of(RtoRule::Rfc6298, &[]), (Time::millis(1000), Time::secs(60), 0));
         assert_eq!(of(RtoRule::Ns2, &[]), (Time::millis(200), Time::secs(60), 10_000_000));

@@ -58,6 +58,11 @@ impl Spread {
     pub(crate) fn new(rule: RtoRule, tick: u32, rttvar: u64) -> Spread {
         Spread { rttvar, round_end: 0, mdev: 0, mdev_max: 0, tick, rule }
     }
+    /// Whether the rule takes a sample that comes when all segments before this one are acknowledged.
+    #[inline(always)]
+    pub(crate) fn counts(&self, acked: u32) -> bool {
+        self.rule != RtoRule::Ns2 || acked > self.round_end
+    }
     /// Takes a sample, with the first unacknowledged segment after it, one past the highest sent, and the minimum of the timeout or of
     /// its margin. Returns SRTT.
     pub(crate) fn take(&mut self, srtt: u64, sample: u64, (acked, highest): (u32, u32), min: u64) -> u64 {
@@ -78,7 +83,7 @@ impl Spread {
                 self.rttvar = self.rttvar - self.rttvar / beta + srtt.abs_diff(sample) / beta;
                 srtt - srtt / alpha + sample / alpha
             }
-            RtoRule::PerAck | RtoRule::Ns2 => {
+            RtoRule::Ns2 => {
                 let (srtt, rttvar) = smoothed(srtt, self.rttvar, sample, self.tick);
                 self.rttvar = rttvar;
                 srtt
@@ -123,7 +128,7 @@ impl Spread {
     #[inline(always)]
     pub(crate) fn timeout(&self, srtt: u64) -> u64 {
         match self.rule {
-            RtoRule::PerAck | RtoRule::Ns2 => timeout_of(srtt, self.rttvar),
+            RtoRule::Ns2 => timeout_of(srtt, self.rttvar),
             RtoRule::Rfc6298 => srtt + (4 * self.rttvar).max(self.tick as u64),
             RtoRule::Linux => {
                 let whole = srtt / (8 * SRTT_UNIT) * MICROSECOND;

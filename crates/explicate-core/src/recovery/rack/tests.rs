@@ -10,7 +10,7 @@ fn ms(milliseconds: u64) -> Time {
 
 /// A flow with Linux's timer and a round trip of 100 ms; the first `n` segments leave at 0, 1, 2 ... ms.
 fn sent(n: u32) -> Box<AnyRecovery> {
-    let values = testing::values(&[Common::PARAMS], &[("rto", 1.0)]);
+    let values = Values::default();
     let mut r = Rack.build(&values);
     r.on_rtt(ms(100));
     for segment in 0..n {
@@ -151,7 +151,7 @@ fn forged_duplicates_mean_nothing() {
 fn random_loss_is_repaired() {
     for seed in 0..40 {
         for loss in [0.0, 0.001, 0.01, 0.05, 0.2] {
-            let values = testing::values(&[Common::PARAMS], &[("rto", (seed % 4) as f64)]);
+            let values = testing::values(&[Common::PARAMS], &[("rto", (seed % 3) as f64)]);
             let mut r = Rack.build(&values);
             let story = transfer_randomly(&mut *r, seed, 800, (loss, loss / 2.0), |_| {});
             assert!(loss > 0.0 || story.resent + story.timeouts == 0, "{story:?}");
