@@ -151,6 +151,9 @@ mod tests {
         packet.transport.set_code(2);
         packet.transport.set_flags(flag::CONGESTED);
         assert_eq!(fields(&packet), " code 10 flag");
+        packet.transport.set_flags(flag::SYN);
+        assert_eq!(fields(&packet), "", "these bits of a SYN are options");
+        packet.transport.set_flags(flag::CONGESTED);
         packet.set_ecn(Ecn::Marked);
         assert_eq!(fields(&packet), " code 10 flag ecn 11");
     }

@@ -133,7 +133,8 @@ impl Protocol for Vcp {
 
 /// Text for packet logs.
 fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
-    let code = packet.transport.code();
+    // The same bits of a SYN are options.
+    let code = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.code() };
     if code == 0 { Ok(()) } else { write!(out, " code {code:02b}") }
 }
 
