@@ -15,11 +15,15 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
+import hypothesis
 import pytest
 from patience import PATIENCE_S
 
 HERE = Path(__file__).parent
 pytest_plugins = ["chromium"]
+# How fast examples come depends on how busy the machine is.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
 if importlib.util.find_spec("explicate") is None:
     sys.path.insert(0, str(HERE.parent))
 PAPERS_PATH = str(HERE.parents[1] / "papers")
