@@ -43,7 +43,7 @@ ci: ## What decides whether a change lands: `test`, and of `rest` what the chang
 
 test-all: ## All of both; fills the table of docs/development.md, and records in tests/parts.json that this tree passed
 	@scripts/needs
-	python3 scripts/parts.py test rest --strict --markdown docs/development.md --record
+	python3 scripts/parts.py test rest --resume --strict --markdown docs/development.md --record
 
 # `make measure ARGS="--only gateway soak"` measures a part; `ARGS=--record` replaces the recorded figures.
 measure: install compiled browser playground ## What depends on how fast this machine is today, beside what is recorded: needs root

@@ -3,6 +3,7 @@
 The parts and what they need stand in `scripts/parts.toml`. Each is a target of the Makefile; what it needs is run
 before, once. The output of a part is printed when the part has ended, and kept in `target/parts/`. A part that fails
 stops only those that need it. However the run ends, the last lines say what each part took and what did not run.
+With --resume a part that has passed here with the same files is not run again; its figures stand in the table.
 
 Exit status: 0; 1 if a part failed; 75 if all that failed did so because a registry of packages did not answer; 130
 after an interrupt.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
 import re
@@ -46,6 +48,8 @@ LONGER = 1.5
 MARKS = ("<!-- parts:begin -->", "<!-- parts:end -->")
 # Of a part that was not possible in every respect; what lacked is in its `missing`.
 INCOMPLETE = "incomplete"
+# What is kept of a part that has passed.
+TOOK = ("wall", "processor", "compiling", "load")
 
 
 @dataclass
@@ -71,7 +75,7 @@ def beside(part: Part, what: str) -> Path:
 def begin(part: Part) -> Running:
     """Starts a part."""
     part.state = "runs"
-    for what in ("compiling", "missing"):
+    for what in ("compiling", "missing", "passed"):
         beside(part, what).unlink(missing_ok=True)
     log = log_of(part).open("wb")
     # What it needs has run, or it would not be here.
@@ -131,7 +135,24 @@ def unreachable(text: str) -> bool:
     return UNREACHABLE.search("\n".join(text.splitlines()[-LAST_LINES:])) is not None
 
 
-def end(run: Running, status: int, processor: float) -> None:
+def keep(part: Part, tree: str) -> None:
+    """Notes that a part has passed with the files of this hash, and what it took."""
+    took = {name: getattr(part, name) for name in TOOK}
+    beside(part, "passed").write_text(json.dumps({"tree": tree, **took}), encoding="utf-8")
+
+
+def resume(parts: Sequence[Part], tree: str) -> None:
+    """Lets the parts that have passed with the files of this hash be as they were then."""
+    for part in parts:
+        file = beside(part, "passed")
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if kept.pop("tree", None) == tree:
+            part.state = "passed"
+            for name, value in kept.items():
+                setattr(part, name, value)
+
+
+def end(run: Running, status: int, processor: float, tree: str) -> None:
     """Notes how a part ended, and prints what it wrote."""
     part = run.part
     run.process.returncode = status
@@ -145,6 +166,8 @@ def end(run: Running, status: int, processor: float) -> None:
         part.state = "no registry" if unreachable(text) else "failed"
     else:
         part.state = INCOMPLETE if part.missing else "passed"
+        if tree and not part.missing:
+            keep(part, tree)
     print(f"==> {part.name}: {part.state} after {part.wall:.0f} s\n{text}", flush=True)
 
 
@@ -153,7 +176,7 @@ def passed(part: Part) -> bool:
     return part.state in ("passed", INCOMPLETE)
 
 
-def stop(running: dict[int, Running]) -> None:
+def stop(running: dict[int, Running], tree: str) -> None:
     """Ends the parts that run, and notes what they took so far."""
     for run in running.values():
         os.killpg(run.process.pid, signal.SIGTERM)
@@ -165,12 +188,12 @@ def stop(running: dict[int, Running]) -> None:
                 os.killpg(pid, signal.SIGKILL)
             time.sleep(0.05)
             done, status, usage = os.wait4(pid, os.WNOHANG)
-        end(run, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+        end(run, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, tree)
         run.part.state = "interrupted"
 
 
-def run_all(parts: Sequence[Part], at_once: int) -> bool:
-    """Runs all parts, so many at once; those whose needs failed are not run. Returns whether it came to its end."""
+def run_all(parts: Sequence[Part], at_once: int, tree: str) -> bool:
+    """Runs all parts that wait, so many at once, and none whose needs failed. Returns whether it came to its end."""
     LOGS.mkdir(parents=True, exist_ok=True)
     by_name = {part.name: part for part in parts}
     running: dict[int, Running] = {}
@@ -190,11 +213,12 @@ def run_all(parts: Sequence[Part], at_once: int) -> bool:
             with INTERRUPTS.later():
                 pid, status, usage = os.wait4(-1, 0)
                 if pid in running:
-                    end(running.pop(pid), os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+                    processor = usage.ru_utime + usage.ru_stime
+                    end(running.pop(pid), os.waitstatus_to_exitcode(status), processor, tree)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        stop(running)
+        stop(running, tree)
         for part in parts:
             if part.state == "waits":
                 part.state = "not run"
@@ -264,6 +288,7 @@ def main() -> int:
     )
     parser.add_argument("--due", action="store_true", help="of the parts that take turns, those that this tree runs")
     parser.add_argument("--dry", action="store_true", help="only say which parts that are, and what they take")
+    parser.add_argument("--resume", action="store_true", help="leave out what has passed here with the same files")
     parser.add_argument("--strict", action="store_true", help="fail if something is not possible on this machine")
     parser.add_argument("--markdown", type=Path, help="fill the table of this page, if all passed")
     parser.add_argument("--record", action="store_true", help="note that this tree passed, in tests/parts.json")
@@ -271,10 +296,14 @@ def main() -> int:
     known = turns.read()
     every = turns.named(known.parts, arguments.names)
     parts, why = every, dict[str, int]()
+    tree = ""
+    if (ROOT / ".git").exists():
+        files = turns.contents()
+        tree = turns.digest(files, list(files))
     if arguments.due:
         files = turns.contents()
         why = turns.reasons(known, files)
-        parts = turns.due(known, every, turns.digest(files, list(files)), why)
+        parts = turns.due(known, every, tree, why)
     others = [part for part in every if part not in parts]
     if arguments.dry:
         for part in parts:
@@ -284,8 +313,10 @@ def main() -> int:
         return 0
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, INTERRUPTS.handle)
+    if arguments.resume and tree:
+        resume(parts, tree)
     began = time.monotonic()
-    ended = run_all(parts, arguments.jobs)
+    ended = run_all(parts, arguments.jobs, tree)
     minutes = (time.monotonic() - began) / 60
     failed = [part for part in parts if not passed(part)]
     summary = f"{minutes:.0f} minutes on {os.cpu_count()} processors, {platform.machine()}"

@@ -277,6 +277,27 @@ def repository(folder: Path) -> None:
     assert set(json.loads((folder / "tests" / "parts.json").read_text())) == {"", "three", "four"}
 
 
+def test_what_has_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> None:
+    """A run goes on where another failed, and records what both have shown."""
+    prepare(tmp_path, "test -e target/ok")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / ".gitignore").write_text("target\nmade\n__pycache__\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    goes_on = ("test", "rest", "--resume", "--record")
+    assert run(tmp_path, *goes_on).returncode == 1
+    assert not (tmp_path / "tests" / "parts.json").exists()
+    (tmp_path / "target" / "ok").touch()
+    done = run(tmp_path, *goes_on)
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "made").read_text() == "made\n", "prepared once"
+    assert "said by one" not in done.stdout
+    assert "said by three" in done.stdout
+    assert row(done.stdout, "one")[2] == "passed"
+    assert (tmp_path / "tests" / "parts.json").exists()
+    (tmp_path / "other").write_text("a change")
+    assert "said by one" in run(tmp_path, *goes_on).stdout
+
+
 def turn(folder: Path) -> tuple[str, str]:
     """Which of the two parts that take turns is due, and why. There is time for one."""
     said = run(folder, "test", "rest", "--due", "--dry").stdout
