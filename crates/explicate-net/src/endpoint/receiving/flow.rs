@@ -173,7 +173,7 @@ fn receiver(id: u32, hello: &Hello, window: u32) -> Option<ReceiverEndpoint> {
     let init = FlowInit {
         id,
         protocol: resolved.protocol,
-        fallback: fallback.protocol,
+        fallback,
         recovery: resolved.recovery,
         values: &values,
         packet: hello.packet,
