@@ -1,9 +1,10 @@
-//! Start times and applications of flows.
+//! Start times, arguments and applications of flows.
 
 use explicate_core::agent::Address;
 use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
+use explicate_core::registry;
 use explicate_core::rng::Rng;
-use explicate_core::units::Time;
+use explicate_core::units::{Rate, Time};
 
 use crate::session::{Plan, Sessions};
 use crate::source::{OnOff, Source};
@@ -34,6 +35,23 @@ pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {
         }
     }
     starts
+}
+
+/// The arguments for making a flow of a group, whose host has an interface of this rate. It falls back in the stack that it has.
+///
+/// # Errors
+/// The preset of the fallback is not registered.
+pub fn init(group: &FlowGroup, id: u32, interface: Rate) -> Result<FlowInit<'_>, String> {
+    let resolved = &group.resolved;
+    Ok(FlowInit {
+        id,
+        protocol: resolved.protocol,
+        fallback: registry::resolve_in(resolved.fallback, resolved.stack)?,
+        recovery: resolved.recovery,
+        values: &group.values,
+        packet: group.packet,
+        interface,
+    })
 }
 
 /// The application of the flow that `init` describes, with this name, which leaves from `own` and begins at `start`.

@@ -39,7 +39,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
     let init = FlowInit {
         id: 7,
         protocol: resolved.protocol,
-        fallback: resolved.protocol,
+        fallback: resolved,
         recovery: resolved.recovery,
         values: &values,
         packet: 1000,

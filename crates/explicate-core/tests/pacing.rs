@@ -50,7 +50,7 @@ impl Sender for SlowSender {
 fn heard(segments: u64) -> (u32, u32) {
     HEARD.with(|heard| heard.set((0, 0)));
     let values = Values::default();
-    let (fallback, recovery) = (registry::protocol("reno").unwrap(), registry::recovery("sack").unwrap());
+    let (fallback, recovery) = (registry::resolve("reno").unwrap(), registry::recovery("sack").unwrap());
     let interface = Rate::mbps(100);
     let init = FlowInit { id: 1, protocol: &Slow, fallback, recovery, values: &values, packet: 1000, interface };
     let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));

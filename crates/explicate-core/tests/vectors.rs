@@ -90,7 +90,7 @@ impl Sender {
         let init = FlowInit {
             id: 7,
             protocol: resolved.protocol,
-            fallback: registry::protocol("reno").expect("registered"),
+            fallback: registry::resolve("reno").expect("registered"),
             recovery: resolved.recovery,
             values: &values,
             packet: size,
@@ -234,7 +234,7 @@ impl Receiver {
         let init = FlowInit {
             id: 7,
             protocol: resolved.protocol,
-            fallback: resolved.protocol,
+            fallback: resolved,
             recovery: resolved.recovery,
             values: &values,
             packet: 1000,

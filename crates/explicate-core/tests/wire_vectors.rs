@@ -55,7 +55,7 @@ fn route(protocol: &'static AnyProtocol, now: Time, packet: &mut Packet) {
 /// The lines of a protocol: its set-up, a data packet as sent and as routed, and the acknowledgement.
 fn exchange(protocol: &'static AnyProtocol, text: &mut String) {
     let values = Values::default();
-    let fallback = registry::protocol("reno").expect("reno is registered");
+    let fallback = registry::resolve("reno").expect("reno is registered");
     let recovery = registry::recovery("sack").expect("sack is registered");
     let interface = Rate::mbps(100);
     let init = FlowInit { id: 7, protocol, fallback, recovery, values: &values, packet: 1500, interface };
@@ -81,7 +81,7 @@ fn report(text: &mut String) {
     let rack = registry::resolve("reno/rack").expect("rack is registered");
     let values = Values::default();
     let (protocol, recovery, interface) = (rack.protocol, rack.recovery, Rate::mbps(100));
-    let init = FlowInit { id: 7, protocol, fallback: protocol, recovery, values: &values, packet: 1500, interface };
+    let init = FlowInit { id: 7, protocol, fallback: rack, recovery, values: &values, packet: 1500, interface };
     let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     flow.write(200_000, true);
     let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::default());

@@ -7,9 +7,9 @@ use explicate_core::endpoint;
 use explicate_core::qdisc::red;
 use explicate_core::recovery;
 use explicate_core::registry;
-use explicate_scenario::locate;
 use explicate_scenario::model::{FlowGroup, Link, Queue, Scenario, Size, Start, Traffic};
 use explicate_scenario::problem::{Problem, Problems};
+use explicate_scenario::{is_written, locate};
 
 use crate::models::{MODELS, model};
 
@@ -28,7 +28,8 @@ pub fn check(scenario: &Scenario, text: &str, origin: &str, overrides: &[(String
     if !scenario.reroutes.is_empty() {
         refusals.push(Refusal(vec!["reroute".into()], "a fluid's routes do not change; remove [[reroute]]".into()));
     }
-    scenario.flows.iter().for_each(|group| of_group(group, &mut refusals));
+    let is_written = |key: &str| is_written(text, overrides, key);
+    scenario.flows.iter().for_each(|group| of_group(group, &is_written, &mut refusals));
     scenario.links.iter().filter(|l| l.over.is_none()).for_each(|link| of_link(scenario, link, &mut refusals));
     // A generated topology has the same line for each of its links: one message is enough.
     let mut problems: Vec<Problem> = Vec::new();
@@ -41,12 +42,16 @@ pub fn check(scenario: &Scenario, text: &str, origin: &str, overrides: &[(String
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
-fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
-    if let Some(stack) = group.resolved.stack {
-        let keys = vec![format!("flows.{}.stack", group.name), "stack".to_string()];
-        let what = "it has no timers, recoveries and delayed acknowledgements; leave out `stack`";
-        return refusals.push(Refusal(keys, format!("`stack = {:?}` is not covered by a fluid: {what}", stack.name)));
-    }
+/// Whether a parameter has its value from the group's stack: the models use what they can of a stack, and leave out the rest. A
+/// group that names its stack may repeat what that sets, as resolved scenarios do.
+fn is_of_stack(group: &FlowGroup, param: &str, is_written: &dyn Fn(&str) -> bool) -> bool {
+    let at = |key: &str| is_written(&format!("flows.{}.{key}", group.name));
+    let mut sets = group.resolved.stack.into_iter().flat_map(|stack| stack.sets(group.resolved.protocol));
+    let same = sets.any(|(name, value)| name == param && group.values.number(param) == Some(value));
+    same && (at("stack") || !at(&format!("params.{param}")))
+}
+
+fn of_group(group: &FlowGroup, is_written: &dyn Fn(&str) -> bool, refusals: &mut Vec<Refusal>) {
     let mut refuse = |key: &str, message: String| {
         let keys = vec![format!("flows.{}.{key}", group.name), format!("flows.{}", group.name)];
         refusals.push(Refusal(keys, message));
@@ -65,23 +70,26 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
     }
     let flow = endpoint::Params::of(&group.values);
     let tick = recovery::Common::of(&group.values).clock();
+    // A rule of the timer has a clock of its own.
+    let clock = if group.values.number("clock_tick").is_some() { "clock_tick" } else { "rto" };
     let given = [
         ("acks", flow.acks != endpoint::Acks::Counted, "every packet is acknowledged"),
         ("ack_every", flow.ack_every != 1.0, "every packet is acknowledged"),
         ("refuse_explicit", flow.refuse_explicit, "in a fluid both ends support the protocol"),
         ("ecn", flow.ecn && !model.reacts_to_marks(), "its model does not react to marks"),
         ("rtt_resolution", flow.rtt_resolution.is_some_and(|span| span > 0.0), "round trips are exact"),
-        ("clock_tick", tick != 0.0, "clocks are exact"),
+        (clock, tick != 0.0, "clocks are exact"),
         ("host_queue", flow.host_queue != endpoint::HostQueue::None, "hosts have no queues"),
     ];
     for (param, wrong, what) in given {
-        if wrong {
+        if wrong && !is_of_stack(group, param, is_written) {
             refuse(&format!("params.{param}"), format!("`{param}` is not covered: {what}"));
         }
     }
     for param in ["variant", "hystart", "growth", "after_idle"] {
-        if group.values.number(param).is_some_and(|word| word != 0.0) {
-            refuse(&format!("params.{param}"), format!("`{param}` is not covered: the model has the rules of the RFC"));
+        let set = group.values.number(param).is_some_and(|word| word != 0.0);
+        if set && !is_of_stack(group, param, is_written) {
+            refuse(&format!("params.{param}"), format!("`{param}` is not covered: the model has its own rules"));
         }
     }
     match group.traffic {

@@ -160,6 +160,14 @@ impl Network {
     }
 }
 
+/// Data packets for an acknowledgement, in the long run.
+fn packets_per_ack(params: &endpoint::Params) -> f64 {
+    match params.acks {
+        endpoint::Acks::Counted => params.ack_every,
+        endpoint::Acks::Linux => 2.0,
+    }
+}
+
 /// Bytes of an acknowledgement.
 fn ack_bytes(group: &FlowGroup) -> f64 {
     header_bytes(group.resolved.protocol.congestion_header()) as f64
@@ -332,7 +340,7 @@ fn class(
             ring: *places as u32,
             places: (arrives - position) as u32,
             at: 0,
-            weight: if data { 1.0 } else { (ack_bytes(group) / packet) as f32 },
+            weight: if data { 1.0 } else { (ack_bytes(group) / (packet * packets_per_ack(&params))) as f32 },
             data,
             answered: data && controller.is_some() && links[l as usize].answers == controller,
             waiting: Parcel::default(),

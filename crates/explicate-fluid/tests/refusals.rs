@@ -53,11 +53,36 @@ fn flows_without_a_model() {
     refused(&format!("{DUMBBELL}on_off = {{ on = \"1s\", off = \"1s\" }}"), &[], &["x.toml:9:10: ", "on-periods"]);
     refused(&format!("{DUMBBELL}params = {{ ack_every = 2 }}"), &[], &["x.toml:9:24: ", "`ack_every`"]);
     refused(&format!("{DUMBBELL}arrivals = \"5/s\""), &[], &["x.toml:9:12: ", "random arrivals"]);
-    refused(&format!("{DUMBBELL}stack = \"linux\""), &[], &["x.toml:9:9: ", "`stack = \"linux\"`"]);
-    refused(DUMBBELL, &[("stack", "ns2")], &["--set stack: ", "`stack = \"ns2\"`"]);
     let reno = DUMBBELL.replace("xcp", "reno");
     refused(&format!("{reno}params = {{ growth = \"linux\" }}"), &[], &["x.toml:9:21: ", "`growth`"]);
     refused(&format!("{reno}params = {{ host_queue = \"fifo\" }}"), &[], &["x.toml:9:25: ", "`host_queue`"]);
+}
+
+/// A fluid takes from a stack what it can; a value that is written and that no model has is refused, unless it repeats what the
+/// group's own stack sets, as a resolved scenario does.
+#[test]
+fn stacks_are_covered_and_what_differs_from_them_is_not() {
+    let reno = DUMBBELL.replace("xcp", "reno");
+    for stack in explicate_core::presets::STACK_NAMES {
+        for text in [DUMBBELL, &reno] {
+            assert_eq!(refusal(&format!("{text}stack = \"{stack}\""), &[]), "", "{stack}");
+            assert_eq!(refusal(text, &[("stack", stack)]), "", "{stack}");
+            let sets = [("stack".to_string(), stack.to_string())];
+            let resolved = Scenario::parse_fluid(text, "x.toml", Path::new("."), &sets).unwrap().resolved;
+            assert_eq!(refusal(&resolved, &[]), "", "{stack}");
+        }
+    }
+    let with = |stack: &str, params: &str| format!("stack = \"{stack}\"\n{reno}params = {{ {params} }}");
+    refused(&with("linux", "growth = \"linux\""), &[], &["x.toml:10:21: ", "`growth`"]);
+    refused(&with("linux", "acks = \"linux\""), &[], &["x.toml:10:19: ", "`acks`"]);
+    refused(&with("ns2", "acks = \"linux\""), &[], &["x.toml:10:19: ", "`acks`"]);
+    refused(&with("rfc", "ack_every = 3"), &[], &["x.toml:10:24: ", "`ack_every`"]);
+    refused(&with("linux", "rto = \"ns2\""), &[], &["x.toml:10:18: ", "`rto`"]);
+    refused(&with("ns2", "clock_tick = \"20ms\""), &[], &["x.toml:10:25: ", "`clock_tick`"]);
+    let own = |more: &str| format!("{reno}stack = \"linux\"\nparams = {{ growth = {more} }}");
+    assert_eq!(refusal(&own("\"linux\""), &[]), "", "it repeats its own stack");
+    refused(&own("\"rfc7661\""), &[], &["x.toml:10:21: ", "`growth`"]);
+    refused(&with("linux", ""), &[("flows.one.params.hystart", "rfc9406")], &["--set flows.one.params.hystart: "]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl World {
         seed: u64,
         loss: (f64, f64),
     ) -> World {
-        let fallback = registry::protocol("reno").unwrap();
+        let fallback = registry::resolve("reno").unwrap();
         let init =
             FlowInit { id: 7, protocol: p, fallback, recovery: r, values, packet: 1500, interface: Rate::mbps(100) };
         let defaults = Values::default();

@@ -223,7 +223,7 @@ fn init(id: u32, values: &Values) -> FlowInit<'_> {
     FlowInit {
         id,
         protocol: resolved.protocol,
-        fallback: fallback.protocol,
+        fallback,
         recovery: resolved.recovery,
         values,
         packet: 1000,

@@ -41,6 +41,6 @@ mod topology;
 mod trace;
 mod unused;
 
-pub use parse::locate;
+pub use parse::{is_written, locate};
 pub use parts::queue_default;
 pub use quantity::{bytes, rate};

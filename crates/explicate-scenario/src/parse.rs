@@ -81,13 +81,21 @@ impl Scenario {
 /// its beginning.
 pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
     let lines = Lines::new(origin, text);
-    let mut table = document::parse(text, &lines).unwrap_or_default();
+    site(place(text, &lines, overrides, keys).unwrap_or(Place::START), &lines, overrides)
+}
+
+/// Whether the scenario contains the setting at this path of keys.
+pub fn is_written(text: &str, overrides: &[(String, String)], key: &str) -> bool {
+    place(text, &Lines::new("", text), overrides, &[key.to_string()]).is_some()
+}
+
+fn place(text: &str, lines: &Lines<'_>, overrides: &[(String, String)], keys: &[String]) -> Option<Place> {
+    let mut table = document::parse(text, lines).unwrap_or_default();
     for (i, (key, value)) in overrides.iter().enumerate() {
         // Overrides that could not be applied were reported when the scenario was read.
         let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
     }
-    let place = keys.iter().find_map(|key| path::find(&table, key)).unwrap_or(Place::START);
-    site(place, &lines, overrides)
+    keys.iter().find_map(|key| path::find(&table, key))
 }
 
 fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site {

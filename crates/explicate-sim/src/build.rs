@@ -7,11 +7,10 @@ use explicate_build::paths::{FlowPaths, crossing, flow_paths};
 use explicate_build::ports::port;
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
-use explicate_core::endpoint::{FlowInit, Params};
+use explicate_core::endpoint::Params;
 use explicate_core::medium::dcf::{Layout, Medium, Over, rate_index};
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;
-use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
 use explicate_scenario::agents::{agent_values, controller_ports};
@@ -197,22 +196,13 @@ fn add_group(
     seed: u64,
 ) -> Result<(), RunError> {
     let group = &scenario.flows[index];
-    let fallback = registry::resolve(group.resolved.fallback).map_err(RunError::Fallback)?;
     let routes: Vec<RoutePair> =
         (0..paths.len()).map(|i| paths.get(i)).map(|(there, back)| engine.add_routes(there, back)).collect();
     for (i, start) in flows::starts(group, seed, scenario.duration) {
         let name = format!("{}.{i}", group.name);
         let path = i as usize % paths.len();
         let interface = paths.get(path).0.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
-        let init = FlowInit {
-            id: engine.ends.len() as u32,
-            protocol: group.resolved.protocol,
-            fallback: fallback.protocol,
-            recovery: group.resolved.recovery,
-            values: &group.values,
-            packet: group.packet,
-            interface,
-        };
+        let init = flows::init(group, engine.ends.len() as u32, interface).map_err(RunError::Fallback)?;
         debug_assert!(Params::of(&group.values).initial_window >= 1.0);
         let most = scenario.processing(group, paths.get(path).0);
         let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);

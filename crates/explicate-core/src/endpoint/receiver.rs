@@ -362,7 +362,7 @@ mod tests {
         let mut receiver = ReceiverEndpoint::new(&FlowInit {
             id: 7,
             protocol: resolved.protocol,
-            fallback: resolved.protocol,
+            fallback: resolved,
             recovery: resolved.recovery,
             values: &values,
             packet: 1000,

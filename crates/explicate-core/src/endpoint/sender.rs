@@ -14,6 +14,7 @@
 use alloc::boxed::Box;
 
 use self::departures::Stretch;
+use self::fallback::Fallback;
 use self::round_trip::{RoundTrip, in_ticks};
 use self::stats::{Counts, Rare};
 use crate::agent::Address;
@@ -24,6 +25,7 @@ use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
 use crate::recovery::{AnyRecovery, AnyRecoveryKind, Common, Next};
+use crate::registry::Resolved;
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -32,6 +34,7 @@ use crate::wire::{
 
 mod below;
 mod departures;
+mod fallback;
 mod params;
 mod round_trip;
 mod set_up;
@@ -60,8 +63,8 @@ pub struct FlowInit<'a> {
     pub id: u32,
     /// Congestion controller.
     pub protocol: &'static AnyProtocol,
-    /// Controller used when explicit feedback is refused.
-    pub fallback: &'static AnyProtocol,
+    /// Controller used when explicit feedback is refused, in the stack of the flow's host; the recovery remains the flow's.
+    pub fallback: Resolved,
     /// Recovery.
     pub recovery: &'static AnyRecoveryKind,
     /// Values of the parameters of the controller, the recovery and [`PARAMS`].
@@ -103,7 +106,8 @@ pub struct SenderEndpoint {
     /// The sender's allowance after the last event.
     allowance: Allowance,
     recovery: RecoveryHandle,
-    fallback: &'static AnyProtocol,
+    /// Kept by explicit flows until the other end has answered.
+    fallback: Option<Box<Fallback>>,
     /// The congestion header of data packets, as far as it is known before they leave.
     congestion: Congestion,
     /// Bytes of headers before the payload.
@@ -145,8 +149,6 @@ pub struct SenderEndpoint {
     /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
     wait_until: Time,
     options: u8,
-    initial_window: f32,
-    interface: Rate,
     /// Period of the host's clock, ns, at most a second; zero is exact.
     tick: u32,
     counts: Counts,
@@ -170,8 +172,9 @@ impl SenderEndpoint {
         };
         let mut sender = init.protocol.sender(&sender_init);
         let guarded = init.protocol.explicit() && is_guarded(init.values);
-        if guarded {
-            let tcp = init.fallback.sender(&SenderInit { values: &Values::default(), ..sender_init });
+        let fallback = init.protocol.explicit().then(|| Box::new(Fallback::new(init)));
+        if let Some(fallback) = fallback.as_ref().filter(|_| guarded) {
+            let tcp = fallback.sender(init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let recovery = init.recovery.build(init.values);
@@ -182,7 +185,7 @@ impl SenderEndpoint {
             allowance: sender.allowance(),
             sender,
             recovery: RecoveryHandle::new(recovery),
-            fallback: init.fallback,
+            fallback,
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
             ecn: params.ecn,
@@ -211,8 +214,6 @@ impl SenderEndpoint {
                 | unreliable
                 | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
-            initial_window: params.initial_window as f32,
-            interface: init.interface,
             tick: Time::from_secs_f64(Common::of(init.values).clock()).0 as u32,
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),

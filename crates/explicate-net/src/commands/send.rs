@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
 use std::path::Path;
 
+use explicate_build::flows;
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
 use explicate_core::api::measured_ms;
-use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
+use explicate_core::endpoint::{ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::Values;
 use explicate_core::recovery::COMMON;
-use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
@@ -214,16 +214,7 @@ fn supply(args: &Send) -> Result<Supply> {
 /// The flow of this number; `instead` is that of one whose place it takes.
 fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option<u64>) -> Result<Sending> {
     let Far { args, peer, own, key } = to;
-    let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
-    let init = FlowInit {
-        id,
-        protocol: group.resolved.protocol,
-        fallback: fallback.protocol,
-        recovery: group.resolved.recovery,
-        values: &group.values,
-        packet: group.packet,
-        interface: Rate::mbps(args.interface_mbps),
-    };
+    let init = flows::init(group, id, Rate::mbps(args.interface_mbps)).map_err(Error::Failed)?;
     let (content, source) = match (&supply, args.bytes) {
         (Supply::File { size, digest, mode, modified, .. }, _) => {
             let path = args.file().unwrap_or(Path::new("file"));

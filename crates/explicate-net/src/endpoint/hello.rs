@@ -4,12 +4,13 @@
 //! cookie=HEX mac=HEX`
 //!
 //! Words are `key=value`, separated by one space; unknown keys are ignored, so that later versions can add some.
-//! Defaults are omitted: `window` (segments), `quick_acks`, `refuse_explicit`, and `instead`, the number of a flow
-//! from the same address and port that this one replaces, with shorter packets. `digest` is the SHA-256 of the file,
+//! Defaults are omitted: `window` (segments), `quick_acks`, `acks` (the word of the flow's parameter; a receiver that does not know
+//! it acknowledges by the numbers), `refuse_explicit`, and `instead`, the number of a flow from the same address and port that this
+//! one replaces, with shorter packets. `digest` is the SHA-256 of the file,
 //! `cookie` is the receiver's, and `mac`, always last, the code over all preceding words
 //! ([`greeting_code`](super::auth::greeting_code)).
 
-use explicate_core::endpoint::Params;
+use explicate_core::endpoint::{Acks, Params};
 use explicate_core::params::Values;
 
 use super::auth::{Code, hex, unhex};
@@ -102,6 +103,8 @@ pub struct Hello {
     pub window: Option<u32>,
     /// Acknowledgements at the beginning that are sent for each packet.
     pub quick_acks: u32,
+    /// The rule of acknowledgements; `counted` goes by the three numbers.
+    pub acks: Acks,
     /// Makes the receiver refuse explicit feedback, to test the sender's fall-back.
     pub refuse_explicit: bool,
     /// The content.
@@ -122,6 +125,7 @@ impl Hello {
             ack_delay_us: (params.ack_delay * 1e6).round() as u32,
             window: limited.then_some(params.receiver_window as u32),
             quick_acks: params.quick_acks as u32,
+            acks: params.acks,
             refuse_explicit: params.refuse_explicit,
             content,
             instead: None,
@@ -129,8 +133,8 @@ impl Hello {
     }
     /// Its words.
     pub fn words(&self) -> String {
-        let Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content, instead } =
-            self;
+        let Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, acks, .. } = self;
+        let Hello { refuse_explicit, content, instead, .. } = self;
         let mut words = format!(
             "{NAME}{VERSION} protocol={protocol} packet={packet} ack_every={ack_every} ack_delay_us={ack_delay_us}"
         );
@@ -139,6 +143,10 @@ impl Hello {
         }
         if *quick_acks > 0 {
             words += &format!(" quick_acks={quick_acks}");
+        }
+        match acks {
+            Acks::Counted => {}
+            Acks::Linux => words += " acks=linux",
         }
         if *refuse_explicit {
             words += " refuse_explicit=1";
@@ -164,7 +172,8 @@ impl Hello {
         let (mut protocol, mut packet, mut kind) = (None, None, None);
         let (mut name, mut size, mut mode, mut digest, mut modified) = (None, None, 0o644, None, None);
         let (mut ack_every, mut ack_delay_us) = (1, 100_000);
-        let (mut window, mut quick_acks, mut refuse_explicit, mut instead) = (None, 0, false, None);
+        let (mut window, mut quick_acks, mut acks) = (None, 0, Acks::Counted);
+        let (mut refuse_explicit, mut instead) = (false, None);
         for word in words {
             let (key, value) = word.split_once('=')?;
             match key {
@@ -174,6 +183,8 @@ impl Hello {
                 "ack_delay_us" => ack_delay_us = value.parse().ok().filter(|n| (1..=500_000).contains(n))?,
                 "window" => window = Some(value.parse().ok().filter(|n| (1..=1_000_000_000).contains(n))?),
                 "quick_acks" => quick_acks = value.parse().ok().filter(|n| *n <= 1_000_000)?,
+                // A rule of a later version is not known: the numbers count.
+                "acks" => acks = if value == "linux" { Acks::Linux } else { Acks::Counted },
                 "refuse_explicit" => refuse_explicit = value == "1",
                 "instead" => instead = Some(u64::from_str_radix(value, 16).ok()?),
                 "kind" => kind = Some(value),
@@ -191,7 +202,18 @@ impl Hello {
             Some(_) => return None,
         };
         let (protocol, packet) = (protocol?.to_string(), packet?);
-        Some(Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content, instead })
+        Some(Hello {
+            protocol,
+            packet,
+            ack_every,
+            ack_delay_us,
+            window,
+            quick_acks,
+            acks,
+            refuse_explicit,
+            content,
+            instead,
+        })
     }
 }
 
@@ -245,14 +267,19 @@ mod tests {
     #[test]
     fn what_the_receiving_end_of_a_flow_is_told_comes_back() {
         let mut values = Values::default();
-        for (name, value) in
-            [("receiver_window", 20.0), ("quick_acks", 16.0), ("refuse_explicit", 1.0), ("ack_every", 2.0)]
-        {
+        for (name, value) in [
+            ("receiver_window", 20.0),
+            ("quick_acks", 16.0),
+            ("refuse_explicit", 1.0),
+            ("ack_every", 2.0),
+            ("acks", 1.0),
+        ] {
             values.set(Params::PARAMS.iter().find(|p| p.name == name).unwrap(), value);
         }
         let hello = Hello { instead: Some(0xbeef), ..Hello::new("xcp", 1500, &values, Content::Nothing) };
         assert_eq!((hello.window, hello.quick_acks, hello.refuse_explicit, hello.ack_every), (Some(20), 16, true, 2));
-        assert!(hello.words().ends_with(" window=20 quick_acks=16 refuse_explicit=1 instead=beef"));
+        assert_eq!(hello.acks, Acks::Linux);
+        assert!(hello.words().ends_with(" window=20 quick_acks=16 acks=linux refuse_explicit=1 instead=beef"));
         assert_eq!(Hello::parse(hello.words().as_bytes()), Some(hello));
     }
 
@@ -296,6 +323,9 @@ mod tests {
             assert_eq!(Hello::parse(format!("{good} {more}").as_bytes()), None, "{more}");
         }
         assert!(Hello::parse(format!("{good} later=1").as_bytes()).is_some());
+        let acks = |word: &str| Hello::parse(format!("{good}{word}").as_bytes()).map(|hello| hello.acks);
+        assert_eq!(acks(""), Some(Acks::Counted), "an older sender says nothing");
+        assert_eq!([" acks=linux", " acks=later"].map(acks), [Some(Acks::Linux), Some(Acks::Counted)]);
         let mut rng = Rng::stream(1, "hello");
         for _ in 0..20_000 {
             let mut bytes = good.as_bytes().to_vec();

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use explicate_build::flows::{source, starts};
+use explicate_build::flows::{self, source, starts};
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
-use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
+use explicate_core::endpoint::{ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
 use explicate_core::params::Values;
-use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time, mean_millis, per_second};
 use explicate_core::wire::UDP_PORT;
@@ -263,18 +262,9 @@ fn agent(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Opti
 /// The sending end of a flow.
 fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Sending> {
     let group = &scenario.flows[flow.group.0];
-    let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
     let from = flow.ends.0;
     let interface = scenario.links.iter().find(|l| l.from == from).map_or(Rate(0), |l| l.rate);
-    let init = FlowInit {
-        id,
-        protocol: group.resolved.protocol,
-        fallback: fallback.protocol,
-        recovery: group.resolved.recovery,
-        values: &group.values,
-        packet: group.packet,
-        interface,
-    };
+    let init = flows::init(group, id, interface).map_err(Error::Failed)?;
     let own = Address(u32::from(address(from)));
     let mut sender = SenderEndpoint::new(&init);
     sender.attach(own);

@@ -141,7 +141,7 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
         let init = FlowInit {
             id: id as u32,
             protocol: resolved.protocol,
-            fallback: resolved.protocol,
+            fallback: resolved,
             recovery: resolved.recovery,
             values: &none,
             packet: 1000,

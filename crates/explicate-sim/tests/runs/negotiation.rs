@@ -37,6 +37,20 @@ fn a_refused_explicit_flow_goes_on_as_tcp() {
     assert!(queue(&explicit) < 2.0 && queue(&refused) > 8.0, "{} {}", queue(&explicit), queue(&refused));
 }
 
+/// The first window of the TCP of the flow's own stack, in a round trip and a half of 40 ms; the SYN leaves before the count.
+#[test]
+fn a_refused_flow_begins_as_its_stack_does() {
+    let sent = |head: &str, own: &str| {
+        let flow = format!("protocol = \"xcp\"\n{own}\nparams = {{ refuse_explicit = true, guard = \"off\" }}");
+        let text = dumbbell(&flow, "").replace("duration = \"20s\"", &format!("duration = \"60ms\"\n{head}"));
+        number(&tables(&text.replace("5s", "0s")).flows, "flow", "f.0", "sent_packets")
+    };
+    assert_eq!(sent("stack = \"ns2\"", ""), 3.0);
+    assert_eq!(sent("stack = \"linux\"", ""), 10.0);
+    assert_eq!(sent("stack = \"linux\"", "stack = \"ns2\""), 3.0, "the group's own");
+    assert_eq!(sent("stack = \"ns2\"", "stack = \"linux\""), 10.0);
+}
+
 #[test]
 fn a_lost_syn_is_sent_again_after_a_second() {
     let heavy = "[[link]]\nname = \"r1->r2\"\nchannel = [{ kind = \"random_loss\", rate = \"70%\" }]\n";

@@ -21,7 +21,7 @@ parameters! {
         initial_window: Packets = 3.0, in 1.0..=1e6, "RFC 5681 section 3.1";
         /// Maximum number of segments for which the receiver has room.
         receiver_window: Packets = 1e6, in 1.0..=1e9, "RFC 9293";
-        /// When the receiving end of a simulated flow acknowledges: by `ack_every`, `ack_delay` and `quick_acks`, or as Linux does: up to 16 quick
+        /// When the receiving end acknowledges: by `ack_every`, `ack_delay` and `quick_acks`, or as Linux does: up to 16 quick
         /// acknowledgements, then every second segment, delayed by 40 to 200 ms.
         acks: Acks = Acks::Counted, "RFC 5681 section 4.2; Linux 6.18, __tcp_ack_snd_check";
         /// In-order packets per acknowledgement; 2 is TCP's delayed acknowledgement.

@@ -2,8 +2,6 @@
 
 use super::round_trip::in_ticks;
 use super::{SenderEndpoint, State, header_bytes};
-use crate::api::SenderInit;
-use crate::params::Values;
 use crate::recovery::Next;
 use crate::units::Time;
 use crate::wire::{Congestion, Packet, Transport, flag, option};
@@ -20,18 +18,14 @@ impl SenderEndpoint {
         // Further answers to SYNs are ignored anyway.
         self.answered = header.packet_number().wrapping_add(1);
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
-        if refused {
+        let fallback = self.fallback.take();
+        if let Some(fallback) = fallback.filter(|_| refused) {
             let payload = self.payload();
             self.congestion = Congestion::NONE;
             self.overhead = header_bytes(false) as u8;
             self.options &= !option::EXPLICIT;
-            self.sender = self.fallback.sender(&SenderInit {
-                values: &Values::default(),
-                // Segments were counted with the explicit payload, which is kept; the packets become shorter.
-                packet: (payload + header_bytes(false)) as f64,
-                initial_window: self.initial_window as f64,
-                interface: self.interface,
-            });
+            // Segments were counted with the explicit payload, which is kept; the packets become shorter.
+            self.sender = fallback.sender((payload + header_bytes(false)) as f64);
             self.interest = self.sender.interest();
         }
         let rtt = in_ticks(self.tick, now, exact);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::*;
 use crate::endpoint::ReceiverEndpoint;
 use crate::registry;
+use crate::stacks;
 use crate::wire::stamp;
 
 const RTT: Time = Time::millis(100);
@@ -17,7 +18,11 @@ struct Ends {
 
 impl Ends {
     fn new(protocol: &str, given: &[(&str, f64)]) -> Ends {
-        let resolved = registry::resolve(protocol).expect("registered");
+        Ends::in_stack(protocol, None, given)
+    }
+    fn in_stack(protocol: &str, name: Option<&str>, given: &[(&str, f64)]) -> Ends {
+        let stack = name.map(|name| stacks::stack(name).expect("a stack"));
+        let resolved = registry::resolve_in(protocol, stack).expect("registered");
         let mut values = Values::default();
         for (name, value) in given {
             values.set(PARAMS.iter().find(|p| p.name == *name).expect("declared"), *value);
@@ -25,7 +30,7 @@ impl Ends {
         let init = FlowInit {
             id: 7,
             protocol: resolved.protocol,
-            fallback: registry::resolve("reno").expect("registered").protocol,
+            fallback: registry::resolve_in(resolved.fallback, stack).expect("registered"),
             recovery: resolved.recovery,
             values: &values,
             packet: 1000,
@@ -97,6 +102,44 @@ fn a_refused_congestion_header_is_left_out() {
     let packets = ends.burst(RTT);
     assert_eq!(lengths(&packets), [(980, 928, false), (980, 928, false), (196, 144, true)]);
     assert!(packets.iter().all(|p| !p.congestion.is_present()));
+}
+
+/// A flow that is refused is TCP of its host's stack: ten segments at first, and Linux's slow start by all that an acknowledgement
+/// covers. What the flow itself has wins.
+#[test]
+fn a_refused_flow_has_the_tcp_of_its_stack() {
+    let refused = |stack, more: &[(&str, f64)]| {
+        let given = [&[("refuse_explicit", 1.0), ("guard", 2.0), ("ack_every", 2.0)], more].concat();
+        let mut ends = Ends::in_stack("xcp", stack, &given).open(1_000_000);
+        let packets = ends.burst(RTT);
+        let first = packets.len();
+        for mut packet in packets {
+            let mut sack = SackRanges::NONE;
+            if ends.receiver.turn(RTT + RTT, &mut packet, &mut sack) {
+                ends.flow.handle_packet(RTT + RTT, &packet, &sack);
+            }
+        }
+        (first, ends.flow.cwnd())
+    };
+    assert_eq!(refused(None, &[]), (3, 4.0), "RFC 5681: three, and one more for an acknowledgement of two");
+    assert_eq!(refused(Some("ns2"), &[]), (3, 4.0));
+    assert_eq!(refused(Some("linux"), &[]), (10, 20.0));
+    assert_eq!(refused(Some("rfc"), &[]).0, 10);
+    assert_eq!(refused(Some("linux"), &[("initial_window", 4.0)]), (4, 8.0), "the flow's own");
+}
+
+/// The guard's TCP, too: behind the explicit law's own three segments Linux's ten, and what was acknowledged.
+#[test]
+fn a_guard_has_the_tcp_of_its_stack() {
+    let window = |stack| {
+        let mut ends = Ends::in_stack("xcp", stack, &[("guard", 1.0)]).open(1_000_000);
+        let packets = ends.burst(RTT);
+        let first = packets.len();
+        packets.into_iter().for_each(|packet| ends.answer(RTT + RTT, packet));
+        (first, ends.flow.cwnd())
+    };
+    assert_eq!(window(None), (3, 6.0));
+    assert_eq!(window(Some("linux")), (3, 13.0));
 }
 
 /// RFC 3168 section 6.1.2: the window is halved once for all marks of a window, from 8 to 4, and a packet carries

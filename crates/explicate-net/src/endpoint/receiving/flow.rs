@@ -161,6 +161,7 @@ fn receiver(id: u32, hello: &Hello, window: u32) -> Option<ReceiverEndpoint> {
     };
     set("receiver_window", hello.window.map_or(window, |asked| asked.min(window)) as f64);
     set("quick_acks", hello.quick_acks as f64);
+    set("acks", hello.acks as u8 as f64);
     set("refuse_explicit", hello.refuse_explicit as u32 as f64);
     set("ack_every", hello.ack_every as f64);
     set("guard", 1.0); // if the sender requests it
@@ -173,11 +174,57 @@ fn receiver(id: u32, hello: &Hello, window: u32) -> Option<ReceiverEndpoint> {
     let init = FlowInit {
         id,
         protocol: resolved.protocol,
-        fallback: fallback.protocol,
+        fallback,
         recovery: resolved.recovery,
         values: &values,
         packet: hello.packet,
         interface: Rate::mbps(1000),
     };
     Some(ReceiverEndpoint::new(&init))
+}
+
+#[cfg(test)]
+mod tests {
+    use explicate_core::endpoint::SenderEndpoint;
+
+    use super::*;
+    use crate::endpoint::hello::Content;
+
+    /// Acknowledgements of the first 64 segments, which come in order, by a receiver that was told only the greeting.
+    fn acknowledgements(words: impl Fn(&str) -> String, acks: f64) -> usize {
+        let mut values = Values::default();
+        let mut set = |name: &str, value| values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+        set("initial_window", 64.0);
+        set("acks", acks);
+        let resolved = registry::resolve("reno").unwrap();
+        let init = FlowInit {
+            id: 7,
+            protocol: resolved.protocol,
+            fallback: resolved,
+            recovery: resolved.recovery,
+            values: &values,
+            packet: 1000,
+            interface: Rate::mbps(1000),
+        };
+        let hello =
+            Hello::parse(words(&Hello::new("reno", 1000, &values, Content::Nothing).words()).as_bytes()).unwrap();
+        let (mut sender, mut receiver) = (SenderEndpoint::new(&init), receiver(7, &hello, 1 << 20).unwrap());
+        sender.write(1 << 20, true);
+        let (mut packet, mut sack, mut count) = (Packet::EMPTY, SackRanges::NONE, 0);
+        assert!(sender.poll_transmit(Time::ZERO, &mut packet) && receiver.turn(Time::ZERO, &mut packet, &mut sack));
+        sender.handle_packet(Time::millis(10), &packet, &sack);
+        while sender.poll_transmit(Time::millis(10), &mut packet) {
+            count += receiver.turn(Time::millis(10), &mut packet, &mut sack) as usize;
+        }
+        count
+    }
+
+    /// Linux's 16 quick ones, and every second of the 48 others. A receiver of an earlier version ignores the word.
+    #[test]
+    fn the_rule_of_acknowledgements_reaches_the_other_end() {
+        let unchanged = str::to_string;
+        assert_eq!(acknowledgements(unchanged, 0.0), 64);
+        assert_eq!(acknowledgements(unchanged, 1.0), 16 + 24);
+        assert_eq!(acknowledgements(|words| words.replace("acks=linux", "later=linux"), 1.0), 64);
+    }
 }

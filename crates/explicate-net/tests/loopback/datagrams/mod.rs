@@ -139,7 +139,7 @@ pub(crate) fn transfer(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Plan {
     let init = FlowInit {
         id,
         protocol: resolved.protocol,
-        fallback: resolved.protocol,
+        fallback: resolved,
         recovery: resolved.recovery,
         values: &values,
         packet: 1000,
