@@ -26,8 +26,8 @@
 //!    that of the last one before it; the difference is the time between two departures.
 //! 3. Segments are whole. The echo of packet numbers, which hosts' TCP does not have, is not used; time stamps for undo
 //!    have 1 ms, as those of hosts.
-//! 4. RecoverFS is what was in flight, Linux's prior_cwnd the window. The controller's window is reduced at once; PRR lets
-//!    the flight follow.
+//! 4. RecoverFS is what was outstanding and not reported, Linux's prior_cwnd the window. The controller's window is reduced
+//!    at once; PRR lets the flight follow.
 //! 5. A loss is reported with FlightSize (RFC 5681), or with the window if that is less; Linux always takes the window, even if
 //!    the application has not filled it.
 //! 6. An undo restores window and threshold of the last response. Segments that were marked by other responses in between
@@ -150,7 +150,8 @@ impl RackRecovery {
         found
     }
 
-    /// An episode begins, with this number of segments in flight before what revealed it.
+    /// An episode begins, with this number of segments neither acknowledged nor reported before what revealed it (RFC 9937
+    /// section 6.1): what a needless timeout took for lost is among them.
     fn begin(&mut self, before: u32) {
         self.open_doubt();
         self.state = State::Recovery;
@@ -269,7 +270,8 @@ impl RackRecovery {
 
     #[inline(never)]
     fn repair(&mut self, now: Time, cumulative: u32, advanced: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
-        let (before, outstanding) = (self.flight.count, self.seq.highest - (self.seq.acked - advanced));
+        let outstanding = self.seq.highest - (self.seq.acked - advanced);
+        let before = outstanding.saturating_sub(self.board.total());
         let reported_below = self.board.last().map_or(self.seq.acked - advanced, |range| range.1);
         let head = self.flight.departure(self.seq.acked);
         self.new_first = false;
@@ -401,7 +403,7 @@ impl Recovery for RackRecovery {
 
     fn on_early_timer(&mut self, now: Time) -> Option<Outcome> {
         if self.reorder_at <= now {
-            let before = self.flight.count;
+            let before = (self.seq.highest - self.seq.acked).saturating_sub(self.board.total());
             self.search(now);
             let begins = self.state == State::Open && !self.flight.lost.is_empty();
             if begins {
