@@ -285,7 +285,9 @@ impl RackRecovery {
         if arrivals.newly > 0 {
             self.measure(now, rtt);
         }
-        self.reordering.seen |= arrivals.lowest.is_some_and(|lowest| lowest < reported_below);
+        if let Some(lowest) = arrivals.lowest.filter(|lowest| *lowest < reported_below) {
+            self.reordering.behind(reported_below - lowest);
+        }
         let nothing = advanced == 0 && arrivals.newly == 0;
         let repaired = self.probe.repaired(cumulative, nothing, answers_probe);
         let echoed = Time(now.0.saturating_sub(rtt.0));
@@ -312,9 +314,10 @@ impl RackRecovery {
             self.rto.restart(now);
         }
         self.schedule_probe(now);
+        let progress = arrivals.newly > 0 && self.reordering.is_wide();
         Outcome {
             newly_acked: arrivals.newly,
-            duplicate: is_duplicate,
+            duplicate: is_duplicate && !progress,
             undo,
             loss: (begins || repaired).then_some(outstanding),
         }
@@ -430,6 +433,9 @@ impl Recovery for RackRecovery {
         let before = self.flight.count;
         let repeated = self.rto.backoffs() > 0;
         self.frto = self.state == State::Open || repeated;
+        if self.state == State::Open {
+            self.reordering.on_timeout(self.board.total());
+        }
         if self.state == State::Open || self.seq.acked >= self.recover || self.state == State::Loss && !repeated {
             self.open_doubt();
         }
