@@ -457,6 +457,9 @@ impl Recovery for RackRecovery {
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()
     }
+    fn timeout(&self) -> Option<Time> {
+        Some(self.rto.timeout())
+    }
     fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);
         put("in_flight", self.flight.count as f64);
