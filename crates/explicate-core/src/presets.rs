@@ -229,7 +229,14 @@ pub const STACKS: &[Stack] = &[
         source: "Linux 6.18, net/ipv4",
         recovery: Some("rack"),
         params: &[],
-        end_to_end: &[("variant", 1.0), ("initial_window", 10.0), ("acks", 1.0), ("growth", 1.0), ("after_idle", 1.0)],
+        end_to_end: &[
+            ("variant", 1.0),
+            ("initial_window", 10.0),
+            ("autotuning", 1.0),
+            ("acks", 1.0),
+            ("growth", 1.0),
+            ("after_idle", 1.0),
+        ],
         of_protocol: &[("cubic", &[("hystart", 1.0)])],
     },
     Stack {

@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use crate::api::AnyReceiver;
-use crate::endpoint::{Acks, FlowInit, Params, header_bytes, is_guarded};
+use crate::endpoint::{Acks, Autotuning, FlowInit, Params, data_header_bytes, header_bytes, is_guarded};
 use crate::gaps::Seen;
 use crate::guard::Echoing;
 use crate::protocols::rate_header;
@@ -24,10 +24,12 @@ use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
 mod adaptive;
 mod delayed;
 mod predicted;
+mod room;
 mod set_up;
 
 use self::adaptive::Adaptive;
 use self::delayed::Delay;
+use self::room::Room;
 use self::set_up::Terms;
 
 /// Counters of a receiving end.
@@ -102,6 +104,8 @@ struct Rare {
     /// Nothing is acknowledged.
     one_way: bool,
     delay: Option<Delay>,
+    /// The window, if it is tuned.
+    room: Option<Room>,
     /// An acknowledgement that [`ReceiverEndpoint::poll_transmit`] has not returned yet.
     answer: Option<Answer>,
     damaged: u64,
@@ -137,18 +141,22 @@ impl ReceiverEndpoint {
             deadline: Time::NEVER,
         };
         let delays = every > 1 || delay.adaptive.is_some();
+        let most_window = params.receiver_window as u32;
+        let payload = init.packet.saturating_sub(data_header_bytes(init.protocol)) as u32;
+        let room = (params.autotuning == Autotuning::Linux).then(|| Room::new(payload, most_window));
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let receiver = init.protocol.receiver();
         let without_header = !init.protocol.explicit() && receiver.is_some();
         let receiver = if guarded { Some(Box::new(Echoing::new(receiver)) as Box<AnyReceiver>) } else { receiver };
         let returns = match &receiver {
-            _ if delays => Returns::Own,
+            _ if delays || room.is_some() => Returns::Own,
             None => Returns::Nothing,
             Some(receiver) if receiver.echoes() => Returns::Delta,
             Some(_) => Returns::Own,
         };
         let own = returns == Returns::Own;
-        let rare = || Rare { receiver, delay: delays.then_some(delay), ..Rare::default() };
+        let window = room.as_ref().map_or(most_window, |room| room.window);
+        let rare = || Rare { receiver, delay: delays.then_some(delay), room, ..Rare::default() };
         ReceiverEndpoint {
             id: init.id,
             writes_feedback: false,
@@ -157,7 +165,7 @@ impl ReceiverEndpoint {
             sack: false,
             dsack: false,
             ece: false,
-            window: params.receiver_window as u32,
+            window,
             returns,
             echoes_feedback: false,
             answer: header_bytes(false) as u8,
@@ -253,7 +261,7 @@ impl ReceiverEndpoint {
         self.received += 1;
         let (packet_number, mut timestamp) = (header.packet_number(), header.timestamp());
         if header.has(flag::SYN) {
-            let syn_options = Some(self.grant(header.options()));
+            let syn_options = Some(self.grant(now, header.options()));
             return Some(Answer { syn_options, packet_number, timestamp, delta: 0, duplicate: NO_DUPLICATE });
         }
         self.bytes += packet.ip_len as u64;
@@ -272,8 +280,13 @@ impl ReceiverEndpoint {
             {
                 receiver.on_data(now, packet);
             }
+            let rises = rare.room.as_mut().is_some_and(|room| {
+                let beyond = header.segment().saturating_add(1).saturating_sub(self.data.next());
+                room.on_data(now, timestamp, self.data.next(), beyond)
+            });
+            self.window = rare.room.as_ref().map_or(self.window, |room| room.window);
             if rare.delay.is_some() {
-                timestamp = self.hold(now, expected, packet)?;
+                timestamp = self.hold(now, expected, packet, rises)?;
             }
         }
         Some(Answer { syn_options: None, packet_number, timestamp, delta, duplicate })
@@ -454,6 +467,22 @@ mod tests {
         assert_eq!(echoed(answer(&mut s, 142, &data(25, 52))), None);
         assert_eq!(echoed(answer(&mut s, 143, &data(3, 53))), Some((26, 53, 52)), "came before");
         assert_eq!(echoed(answer(&mut s, 144, &data(26, 54))), Some((27, 54, 54)), "quick ones follow that");
+    }
+
+    /// 65536 / 960 = 68 segments of 948 bytes, then 86. Segments that raise the window do not use up quick acknowledgements: nine
+    /// and sixteen are acknowledged at once.
+    #[test]
+    fn a_tuned_window_is_advertised() {
+        let mut s = receiver("reno", &[("autotuning", 1.0), ("acks", 1.0)]);
+        assert_eq!(s.window, 68);
+        let windows: alloc::vec::Vec<Option<u32>> =
+            (0..29).map(|n| answer(&mut s, 60, &data(n, 10)).map(|ack| ack.transport.window())).collect();
+        assert_eq!((windows[0], windows[8], windows[15]), (Some(70), Some(86), Some(86)));
+        assert_eq!(windows[24..], [Some(86), None, Some(86), None, Some(86)]);
+        let beyond = (31..70).filter_map(|n| answer(&mut s, 61, &data(n, 10))).map(|ack| ack.transport.window());
+        assert_eq!(beyond.last(), Some(86), "20 and what is out of order are less");
+        assert_eq!(receiver("reno", &[("acks", 1.0)]).window, 1_000_000);
+        assert_eq!(receiver("reno", &[("autotuning", 1.0), ("receiver_window", 12.0)]).window, 12);
     }
 
     #[test]

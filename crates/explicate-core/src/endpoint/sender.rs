@@ -44,7 +44,7 @@ mod tests;
 mod undo;
 
 pub use below::HostQueue;
-pub use params::{Acks, Guarding, PARAMS, Params, is_guarded, set_guarded};
+pub use params::{Acks, Autotuning, Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::SenderStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.

@@ -263,6 +263,10 @@ pub trait Recovery: Send {
     fn on_rtt(&mut self, rtt: Time);
     /// Timeouts since the last acknowledgement of new data.
     fn backoffs(&self) -> u32;
+    /// The retransmission timeout, if it is known while the counters are not lent.
+    fn timeout(&self) -> Option<Time> {
+        None
+    }
     /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

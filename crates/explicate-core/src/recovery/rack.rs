@@ -26,8 +26,8 @@
 //!    that of the last one before it; the difference is the time between two departures.
 //! 3. Segments are whole. The echo of packet numbers, which hosts' TCP does not have, is not used; time stamps for undo
 //!    have 1 ms, as those of hosts.
-//! 4. RecoverFS is what was in flight, Linux's prior_cwnd the window. The controller's window is reduced at once; PRR lets
-//!    the flight follow.
+//! 4. RecoverFS is what was outstanding and not reported, Linux's prior_cwnd the window. The controller's window is reduced
+//!    at once; PRR lets the flight follow.
 //! 5. A loss is reported with FlightSize (RFC 5681), or with the window if that is less; Linux always takes the window, even if
 //!    the application has not filled it.
 //! 6. An undo restores window and threshold of the last response. Segments that were marked by other responses in between
@@ -150,7 +150,8 @@ impl RackRecovery {
         found
     }
 
-    /// An episode begins, with this number of segments in flight before what revealed it.
+    /// An episode begins, with this number of segments neither acknowledged nor reported before what revealed it (RFC 9937
+    /// section 6.1): what a needless timeout took for lost is among them.
     fn begin(&mut self, before: u32) {
         self.open_doubt();
         self.state = State::Recovery;
@@ -269,7 +270,8 @@ impl RackRecovery {
 
     #[inline(never)]
     fn repair(&mut self, now: Time, cumulative: u32, advanced: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
-        let (before, outstanding) = (self.flight.count, self.seq.highest - (self.seq.acked - advanced));
+        let outstanding = self.seq.highest - (self.seq.acked - advanced);
+        let before = outstanding.saturating_sub(self.board.total());
         let reported_below = self.board.last().map_or(self.seq.acked - advanced, |range| range.1);
         let head = self.flight.departure(self.seq.acked);
         self.new_first = false;
@@ -283,7 +285,9 @@ impl RackRecovery {
         if arrivals.newly > 0 {
             self.measure(now, rtt);
         }
-        self.reordering.seen |= arrivals.lowest.is_some_and(|lowest| lowest < reported_below);
+        if let Some(lowest) = arrivals.lowest.filter(|lowest| *lowest < reported_below) {
+            self.reordering.behind(reported_below - lowest);
+        }
         let nothing = advanced == 0 && arrivals.newly == 0;
         let repaired = self.probe.repaired(cumulative, nothing, answers_probe);
         let echoed = Time(now.0.saturating_sub(rtt.0));
@@ -310,9 +314,10 @@ impl RackRecovery {
             self.rto.restart(now);
         }
         self.schedule_probe(now);
+        let progress = arrivals.newly > 0 && self.reordering.is_wide();
         Outcome {
             newly_acked: arrivals.newly,
-            duplicate: is_duplicate,
+            duplicate: is_duplicate && !progress,
             undo,
             loss: (begins || repaired).then_some(outstanding),
         }
@@ -401,7 +406,7 @@ impl Recovery for RackRecovery {
 
     fn on_early_timer(&mut self, now: Time) -> Option<Outcome> {
         if self.reorder_at <= now {
-            let before = self.flight.count;
+            let before = (self.seq.highest - self.seq.acked).saturating_sub(self.board.total());
             self.search(now);
             let begins = self.state == State::Open && !self.flight.lost.is_empty();
             if begins {
@@ -428,6 +433,9 @@ impl Recovery for RackRecovery {
         let before = self.flight.count;
         let repeated = self.rto.backoffs() > 0;
         self.frto = self.state == State::Open || repeated;
+        if self.state == State::Open {
+            self.reordering.on_timeout(self.board.total());
+        }
         if self.state == State::Open || self.seq.acked >= self.recover || self.state == State::Loss && !repeated {
             self.open_doubt();
         }
@@ -448,6 +456,9 @@ impl Recovery for RackRecovery {
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()
+    }
+    fn timeout(&self) -> Option<Time> {
+        Some(self.rto.timeout())
     }
     fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);

@@ -78,6 +78,11 @@ impl Adaptive {
         }
     }
 
+    /// The receive window rises, which the sender is to learn at once (`tcp_grow_window`).
+    pub(super) fn on_room(&mut self) {
+        self.quick |= 1;
+    }
+
     /// Whether an acknowledgement that nothing requires at once may wait with `held` segments.
     pub(super) fn may_wait(&self, held: u32) -> bool {
         self.quick == 0 && held < 2

@@ -24,9 +24,9 @@ pub(super) struct Delay {
 
 impl ReceiverEndpoint {
     /// Delays the answer to a packet if that is allowed; otherwise returns the time stamp to echo. `expected` was the
-    /// next segment expected before the packet arrived.
+    /// next segment expected before the packet arrived; with `rises` the packet raised the window.
     #[cold]
-    pub(super) fn hold(&mut self, now: Time, expected: u32, packet: &Packet) -> Option<u32> {
+    pub(super) fn hold(&mut self, now: Time, expected: u32, packet: &Packet, rises: bool) -> Option<u32> {
         let delay = self.rare.as_mut()?.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
@@ -40,6 +40,9 @@ impl ReceiverEndpoint {
                 Ordering::Greater => Came::Beyond,
             };
             adaptive.on_data(now, came, marked, self.window);
+            if rises {
+                adaptive.on_room();
+            }
             delay.longest = adaptive.delay();
         }
         if delay.held == 0 {

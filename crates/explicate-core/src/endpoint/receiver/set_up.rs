@@ -2,6 +2,7 @@
 
 use super::{ReceiverEndpoint, Returns};
 use crate::endpoint::header_bytes;
+use crate::units::Time;
 use crate::wire::{Transport, flag, option};
 
 /// Properties of a flow that are known before it opens, one bit each because there are many flows.
@@ -45,7 +46,10 @@ impl ReceiverEndpoint {
     }
 
     #[cold]
-    pub(super) fn grant(&mut self, mut options: u8) -> u8 {
+    pub(super) fn grant(&mut self, now: Time, mut options: u8) -> u8 {
+        if let Some(room) = self.rare.as_mut().and_then(|rare| rare.room.as_mut()) {
+            room.open(now);
+        }
         if self.terms.has(Terms::REFUSES) {
             options &= !option::EXPLICIT;
         }

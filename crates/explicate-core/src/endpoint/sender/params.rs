@@ -14,6 +14,11 @@ choices! {
     pub enum Acks { Counted = "counted", Linux = "linux" }
 }
 
+choices! {
+    /// How the receive window of a simulated flow grows.
+    pub enum Autotuning { None = "none", Linux = "linux" }
+}
+
 parameters! {
     /// Parameters that every flow has.
     pub struct Params {
@@ -21,6 +26,9 @@ parameters! {
         initial_window: Packets = 3.0, in 1.0..=1e6, "RFC 5681 section 3.1";
         /// Maximum number of segments for which the receiver has room.
         receiver_window: Packets = 1e6, in 1.0..=1e9, "RFC 9293";
+        /// The receive window of a simulated flow at the start: `receiver_window` at once; or as Linux tunes it, 64 kB at first, then
+        /// twice what the application read in a round trip, up to `receiver_window`.
+        autotuning: Autotuning = Autotuning::None, "Linux 6.18, tcp_rcv_space_adjust";
         /// When the receiving end acknowledges: by `ack_every`, `ack_delay` and `quick_acks`, or as Linux does: up to 16 quick
         /// acknowledgements, then every second segment, delayed by 40 to 200 ms.
         acks: Acks = Acks::Counted, "RFC 5681 section 4.2; Linux 6.18, __tcp_ack_snd_check";

@@ -137,7 +137,8 @@ impl Usage {
         let timeout = ack.srtt + LINUX_RTO_MARGIN;
         if self.after_idle == AfterIdle::Linux && ack.now.since(self.limited_at) >= timeout {
             let used = (self.used as f64).max(self.initial_window);
-            if !ack.recovering && used < *cwnd {
+            // A sender whose application waits for room is limited by the receiver (`SOCK_NOSPACE`).
+            if ack.app_limited && !ack.recovering && used < *cwnd {
                 *ssthresh = three_quarters(*cwnd, *ssthresh);
                 *cwnd = libm::floor((*cwnd + used) / 2.0).max(1.0);
             }
@@ -298,6 +299,22 @@ mod tests {
         assert_eq!(w.cwnd, 100.0);
         w.grows(&ack(1500, 131, 151, true));
         assert_eq!((w.cwnd, w.ssthresh), ((100.0 + 22.0) / 2.0, 75.0), "segments 129 to 150 were outstanding");
+    }
+
+    /// The same, but the receiver's window is the limit: the application has more.
+    #[test]
+    fn a_window_that_the_receiver_does_not_let_use_remains() {
+        let mut w = window(LINUX);
+        (w.cwnd, w.ssthresh) = (100.0, 50.0);
+        w.grows(&ack(1000, 1, 101, false));
+        let mut transport = Transport::EMPTY;
+        transport.set_window(20);
+        for n in 0..100 {
+            let mut narrow = ack(1100 + 10 * n, 101 + n as u32, 121 + n as u32, false);
+            narrow.transport = &transport;
+            assert!(!w.grows(&narrow) || n == 0);
+        }
+        assert_eq!((w.cwnd, w.ssthresh), (100.0, 50.0));
     }
 
     /// The window is 100, and 20 segments are acknowledged in a round trip: it does not grow, and is halved after five minutes.

@@ -115,7 +115,7 @@ impl RecoveryHandle {
     pub(crate) fn timeout(&self) -> Time {
         match &self.checked_out {
             Some(loss_free) => loss_free.timeout(self.at.srtt),
-            None => self.at.srtt + Time::secs(1),
+            None => self.recovery.timeout().unwrap_or(self.at.srtt + Time::secs(1)),
         }
     }
 

@@ -7,7 +7,7 @@
 /// The counters of an episode, as they were after the last acknowledgement that brought something.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Reduction {
-    /// RecoverFS: in flight when the episode began, segments.
+    /// RecoverFS: outstanding and not reported when the episode began, segments.
     flight: u32,
     /// prr_delivered and prr_out.
     delivered: u32,

@@ -8,10 +8,15 @@ const MINIMUM_VALID: Time = Time::secs(300);
 /// Episodes after which a window that DSACKs have widened is narrow again.
 const PERSISTS: u8 = 16;
 
+/// Linux: `tcp_max_reordering`.
+const MOST_DEGREE: u32 = 300;
+
 /// What was seen of reordering, and the minimum round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
     pub(super) seen: bool,
+    /// How many segments a report was ahead of one that came later, at most (Linux: `reordering`).
+    degree: u32,
     /// Quarters of the minimum round trip.
     steps: u8,
     persists: u8,
@@ -26,7 +31,23 @@ pub(super) struct Reordering {
 impl Reordering {
     pub(super) fn new(dupackthreshold: u32) -> Reordering {
         let (min_rtt, measured) = (Time::NEVER, Time::ZERO);
-        Reordering { seen: false, steps: 1, persists: 0, round: 0, dupackthreshold, min_rtt, measured }
+        Reordering { seen: false, degree: dupackthreshold, steps: 1, persists: 0, round: 0, dupackthreshold, min_rtt, measured }
+    }
+    /// A segment that was sent once arrived, this number of segments behind the highest report (`tcp_check_sack_reordering`).
+    pub(super) fn behind(&mut self, segments: u32) {
+        self.seen = true;
+        self.degree = self.degree.max(segments.min(MOST_DEGREE));
+    }
+    /// The path reorders so much that a report says nothing of a loss: it is progress as good as an acknowledgement
+    /// (`tcp_may_raise_cwnd`).
+    pub(super) fn is_wide(&self) -> bool {
+        self.degree > self.dupackthreshold
+    }
+    /// The retransmission timer expired with this number of segments reported: the degree was overestimated.
+    pub(super) fn on_timeout(&mut self, reported: u32) {
+        if reported >= self.dupackthreshold {
+            self.degree = self.degree.min(self.dupackthreshold);
+        }
     }
     /// A round trip was measured.
     pub(super) fn sample(&mut self, now: Time, rtt: Time) {
