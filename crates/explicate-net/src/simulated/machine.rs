@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use super::faults::{Fault, is_back};
 use super::hosts::{Site, World};
 use super::network::{Network, address};
+use super::quic::{self, Numbers};
 use super::record::{Record, Rule, What};
 use crate::clock::Clock;
 use crate::gateway::config::Config;
@@ -149,15 +150,17 @@ impl Machine {
         let peers = config.peers.iter().filter_map(crate::gateway::config::Peer::public_key).collect();
         let (server, tunnel) = transport.server(identity.server(peers).expect("TLS"), address(self.number));
         transport.forget(address(self.number), &tunnel);
-        let mut own = endpoint_config(&identity);
+        let (mut server, mut own) = (Arc::unwrap_or_clone(server), endpoint_config(&identity));
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.seed.to_be_bytes());
         seed[8..16].copy_from_slice(&starts.to_be_bytes());
         seed[16] = self.number;
         own.rng_seed(Some(seed));
+        quic::seed_tokens(&mut server, &seed);
+        let numbers = Numbers::of(self.seed, &format!("connections {} {starts}", self.number), identity.cid_key);
+        own.cid_generator(move || Box::new(numbers.clone()));
         let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels));
-        let endpoint =
-            Endpoint::new_with_abstract_socket(own, Some(Arc::unwrap_or_clone(server)), socket, tasks.clone());
+        let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, tasks.clone());
         let endpoint = endpoint.expect("an endpoint");
         if let Some(port) = port.clone() {
             tasks.spawn(Box::pin(port.drive(move |to, bytes, ecn| udp.send(to, bytes, ecn as u8))));

@@ -4,7 +4,8 @@
 //! [`tcp`]; [`hosts`] do what a [`scene`] says; [`record`] keeps what happens, and [`run`](run()) judges it. tokio's paused clock
 //! moves to the next timer whenever all tasks wait, and [`clock`] shows it to what reads the monotonic clock.
 //!
-//! A seed repeats the same events: times, connections, sizes. The bytes of TLS are others in each run, and nothing depends on them.
+//! A seed repeats the same events: times, connections, sizes. The bytes of TLS are others in each run, and nothing depends on them; what
+//! else QUIC draws comes from the seed ([`quic`]).
 //!
 //! turmoil has hosts and sockets in the place of `tokio::net` on the same paused clock, with delays, losses and partitions, but no rates
 //! and queues of a line, which a gateway is about, and no NAT. QUIC needs an `AsyncUdpSocket` in any case, and the relay few functions of
@@ -19,6 +20,7 @@ pub mod faults;
 pub mod hosts;
 pub mod machine;
 pub mod network;
+pub mod quic;
 pub mod record;
 pub mod run;
 pub mod scene;

@@ -39,13 +39,15 @@ fn each_kind_of_fault_occurs_in_a_twentieth_of_the_seeds() {
     }
 }
 
-/// A seed whose late calls come at times that differ between runs, in one of four; the cause is not found.
-const UNEQUAL: u64 = 5;
+/// In this one a gateway gives up calls whose Retry packets come later: their random bytes decided how long it answered them, once in
+/// twelve runs.
+const CALLS_GIVEN_UP: u64 = 5;
 
 #[test]
 fn a_seed_repeats_its_events() {
-    for seed in (0..12).filter(|seed| *seed != UNEQUAL) {
-        let [one, other] = [(); 2].map(|()| run(&Scene::of(seed), Options::default()).events);
+    let events = |seed| run(&Scene::of(seed), Options::default()).events;
+    for seed in (0..12).chain([CALLS_GIVEN_UP; 30]) {
+        let [one, other] = [(); 2].map(|()| events(seed));
         let differs = one.iter().zip(&other).position(|(one, other)| one != other);
         let at = differs.unwrap_or(one.len().min(other.len()));
         let near = |events: &[_]| format!("{:?}", &events[at.saturating_sub(2)..(at + 2).min(events.len())]);
