@@ -66,7 +66,6 @@ impl LossFree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::recovery::AnyRecovery;
     use crate::recovery::{Common, RECOVERIES, RtoRule};
     use crate::rng::Rng;
