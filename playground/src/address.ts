@@ -1,6 +1,6 @@
 /** The state of the page in its address: what was chosen, and every change with its simulated time. */
 import type { Change } from "./types";
-import { type Scene, TOUR, dumbbell, router } from "./scenes";
+import { STACKS, type Scene, TOUR, dumbbell, router } from "./scenes";
 
 export interface State {
   scene: Scene;
@@ -26,6 +26,8 @@ async function decode(part: string): Promise<State> {
   const text = atob(part.slice(2).replaceAll("-", "+").replaceAll("_", "/"));
   const packed = Uint8Array.from(text, (c) => c.charCodeAt(0));
   const state = JSON.parse(new TextDecoder().decode(await through(packed, new DecompressionStream("deflate-raw"))));
+  // Addresses of earlier versions name no stack.
+  if (state?.scene?.kind === "dumbbell") state.scene.stack ??= STACKS[0][0];
   if (!isScene(state?.scene) || !Array.isArray(state.changes)) throw new Error("unknown scene");
   const speed = isBetween(state.speed, 0.01, 100) ? state.speed : 0.5;
   return { scene: state.scene, changes: state.changes, speed, link: String(state.link ?? "") };
@@ -38,6 +40,7 @@ function isScene(scene: any): scene is Scene {
       return (
         [scene.rate, scene.rtt, scene.loss, scene.buffer, scene.seed, scene.duration].every(Number.isFinite) &&
         isBetween(scene.flows, 1, 1000) &&
+        isStack(scene.stack) &&
         Array.isArray(scene.lanes) &&
         isBetween(scene.lanes.length, 1, 4) &&
         scene.lanes.every((lane: any) => typeof lane?.protocol === "string")
@@ -49,6 +52,10 @@ function isScene(scene: any): scene is Scene {
     default:
       return false;
   }
+}
+
+function isStack(name: unknown): boolean {
+  return STACKS.some(([known]) => known === name);
 }
 
 function isBetween(value: unknown, least: number, most: number): value is number {
@@ -66,7 +73,11 @@ export async function read(address: URL): Promise<[State | null, string]> {
   }
   const of = (scene: Scene, speed = 0.5, link = ""): State => ({ scene, changes: [], speed, link });
   const run = address.searchParams.get("run");
-  if (run) return [of(dumbbell(run.split(",").slice(0, 4))), ""];
+  if (run) {
+    const stack = address.searchParams.get("stack") ?? STACKS[0][0];
+    if (!isStack(stack)) return [null, `No stack is called ${stack}; there are ${STACKS.map(([name]) => name).join(", ")}.`];
+    return [of(dumbbell(run.split(",").slice(0, 4), stack)), ""];
+  }
   const paper = address.searchParams.get("paper");
   if (paper) {
     const stop = TOUR.findIndex((t) => t.paper.toLowerCase() === paper.toLowerCase());

@@ -1,5 +1,5 @@
 /** The form beside the picture. What changes the network applies at once; what changes flows starts them again. */
-import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, type Scene, XCP_LAW, bottleneckDelay, roundTrip } from "./scenes";
+import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, STACKS, type Scene, XCP_LAW, bottleneckDelay, roundTrip } from "./scenes";
 import type { Change, LinkInfo } from "./types";
 
 export interface Actions {
@@ -197,7 +197,12 @@ export class Controls {
         });
         picks.append(select);
       }
-      parts.push(picks);
+      const stack = document.createElement("select");
+      stack.setAttribute("aria-label", "TCP");
+      stack.dataset.name = "TCP";
+      stack.append(...STACKS.map(([name, label]) => new Option(label, name, false, name === scene.stack)));
+      stack.addEventListener("change", () => again({ stack: stack.value }));
+      parts.push(picks, stack);
     }
     parts.push(
       this.slider({ label: "Flows", values: FLOWS, value: scene.flows, show: String, set: (flows) => again({ flows }) }),

@@ -22,6 +22,8 @@ export interface Contestant {
 export interface Dumbbell {
   kind: "dumbbell";
   lanes: Contestant[];
+  /** The stack of all flows, one of STACKS. */
+  stack: string;
   /** Mbit/s. */
   rate: number;
   /** Round trip, ms. */
@@ -68,9 +70,16 @@ export function roundTrip(delay: number): number {
   return Math.round(delay * 2000) + ACCESS_RTT;
 }
 
-export function dumbbell(protocols: string[]): Dumbbell {
+/** What `stack` can be, the default first, and what the menu calls it. */
+export const STACKS = [
+  ["linux", "TCP as Linux has it"],
+  ["rfc", "TCP by the RFCs of today"],
+  ["ns2", "TCP as ns-2 has it"],
+];
+
+export function dumbbell(protocols: string[], stack = STACKS[0][0]): Dumbbell {
   const lanes = protocols.map((protocol) => ({ protocol }));
-  return { kind: "dumbbell", lanes, rate: 20, rtt: 80, loss: 0, buffer: 200, flows: 4, seed: 1, duration: 60 };
+  return { kind: "dumbbell", lanes, stack, rate: 20, rtt: 80, loss: 0, buffer: 200, flows: 4, seed: 1, duration: 60 };
 }
 
 export const COMPARE = ["xcp", "vcp", "cubic", "bbr"];
@@ -86,6 +95,7 @@ function text(scene: Dumbbell, { protocol, law }: Contestant): string {
   const lines = [
     `# ${protocol} in the playground of Explicate`,
     'name = "playground"',
+    `stack = "${scene.stack}"`,
     `duration = "${scene.duration}s"`,
     `seed = ${scene.seed}`,
     "",

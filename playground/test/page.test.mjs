@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { deflateRawSync, gzipSync, inflateRawSync } from "node:zlib";
 import { PATIENCE, browser, clock, later, open, serve, slide, stands } from "./page.mjs";
 import { ROOT, explicate, text } from "./wasm.mjs";
 
@@ -221,9 +221,43 @@ test("?run names protocols; a wrong one is explained", async () => {
   await context.close();
 });
 
+test("the stack is chosen beside the protocols, and the link and the scenario have it", async () => {
+  const tables = async (address, stack) => {
+    let link;
+    let all;
+    await visit(address, {}, async (page) => {
+      if (stack) await page.selectOption('select[data-name="TCP"]', stack);
+      await page.click("#share");
+      await page.waitForFunction(() => location.hash.startsWith("#s="));
+      link = new URL(page.url()).hash;
+      assert.equal(await page.locator('select[data-name="TCP"]').inputValue(), stack ?? (new URL(address, "http://x").searchParams.get("stack") || "linux"));
+      all = await hashes(page);
+    });
+    return [all, link];
+  };
+  const [linux] = await tables("?run=xcp,cubic");
+  const [ns2, link] = await tables("?run=xcp,cubic", "ns2");
+  assert.notEqual(ns2[1], linux[1]);
+  assert.deepEqual((await tables("?run=xcp,cubic&stack=ns2"))[0], ns2);
+  const { scene } = JSON.parse(inflateRawSync(Buffer.from(link.slice(3), "base64url")));
+  assert.equal(scene.stack, "ns2");
+  // An address of an earlier version names none.
+  const { stack: _, ...old } = { ...scene };
+  await visit(`#s=${deflateRawSync(JSON.stringify({ scene: old, changes: [] })).toString("base64url")}`, {}, async (page) => {
+    assert.deepEqual(await hashes(page), linux);
+  });
+  const context = await chromium.newContext();
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  await page.goto(`${server.address}?run=xcp&stack=bsd`);
+  await page.waitForFunction(() => document.querySelector("#message").textContent.includes("there are linux, rfc, ns2"));
+  await context.close();
+});
+
 test("an address with a scene that cannot be is explained", async () => {
   const state = { scene: { kind: "dumbbell", lanes: [{ protocol: "xcp" }], rate: 20, rtt: 80, loss: 0, buffer: 200, flows: 1e9, seed: 1, duration: 60 }, changes: [] };
-  await visit(`#s=${deflateRawSync(JSON.stringify(state)).toString("base64url")}`, {}, async (page) => {
+  const fails = [state, { ...state, scene: { ...state.scene, flows: 4, stack: "bsd" } }];
+  for (const state of fails) await visit(`#s=${deflateRawSync(JSON.stringify(state)).toString("base64url")}`, {}, async (page) => {
     assert.match(await page.textContent("#message"), /The address is damaged/);
     assert.equal(await page.locator(".lane").count(), 4, "the first scene is shown instead");
   });

@@ -37,7 +37,7 @@ pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {
     starts
 }
 
-/// The arguments for making a flow of a group, whose host has an interface of this rate. It falls back in the stack that it has.
+/// The arguments for making a flow of a group, whose host has an interface of this rate. It falls back in its own stack.
 ///
 /// # Errors
 /// The preset of the fallback is not registered.

@@ -6,11 +6,13 @@
 //! the receiver, returns marks, and ignores feedback in unmarked packets; `Guard` wraps the sender and chooses which law
 //! limits the window.
 //!
-//! *Fall-back.* The window is TCP's until the first marked acknowledgement arrives. It becomes TCP's again when an unmarked
-//! acknowledgement arrives more than one round trip after the last marked one: every packet of that round trip then passed
-//! without an answer. A shorter time would misjudge paths where some packets take another route. TCP continues from the
-//! present window, as far as the flow used it, and skips slow start. Packets leave as the window lets them, without the protocol's
-//! pace unless the application's rate is less, and a flow that repairs nothing stands still for a round trip after a loss: else either would take more than TCP does.
+//! *Fall-back.* The window is TCP's, by the fallback of the flow in its own stack, until the first marked
+//! acknowledgement arrives. It becomes TCP's again when an unmarked acknowledgement arrives more than one round trip
+//! after the last marked one: every packet of that round trip then passed without an answer. A shorter time would
+//! misjudge paths where some packets take another route. TCP continues from the present window, as far as the flow used
+//! it, and skips slow start. Packets leave as the window lets them, without the protocol's pace unless the
+//! application's rate is less, and a flow that repairs nothing stands still for a round trip after a loss: else either
+//! would take more than TCP does.
 //!
 //! *Limit.* A path may have routers that answer and a bottleneck that does not. Each mark carries the time that the packet
 //! waited in answering routers; the rest of the delay is the other hops'. The smaller of the two windows applies once one of

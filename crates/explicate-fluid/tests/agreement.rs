@@ -129,7 +129,10 @@ fn vcp_dumbbells() {
 fn reno_over_red() {
     let red = r#"{ kind = "red", min_th = "20pkt", max_th = "1000pkt", limit = "3000pkt" }"#;
     let text = dumbbell("sack", 100.0, (80.0, 80.0), 60, 20, red);
-    agree("red", &text, &["f"], &["r1->r2"], bdp(100.0, (80.0, 80.0)));
+    for stack in ["ns2", "linux"] {
+        let text = format!("stack = \"{stack}\"\n{text}");
+        agree(&format!("red {stack}"), &text, &["f"], &["r1->r2"], bdp(100.0, (80.0, 80.0)));
+    }
 }
 
 /// A queue with `mark = false` drops packets early even if they are ECN-capable.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand};
-use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_SENDER};
+use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_SENDER, STACK_NAMES};
 
 /// A number of seconds, at most ten years.
 fn seconds(text: &str) -> Result<f64, String> {
@@ -183,6 +183,10 @@ pub struct Send {
     /// Parameter of the protocol; by UDP also of recovery or flow, as in `--param ecn=true`
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
+    /// Whose TCP the flow has: that of its window, timers, recovery and acknowledgements, and that to which an explicit protocol falls
+    /// back; by QUIC only that of the window
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(STACK_NAMES))]
+    pub stack: Option<String>,
     /// IP length of a full packet, by UDP (default: 1500B, reduced to the path MTU)
     #[arg(long)]
     pub packet: Option<String>,

@@ -63,7 +63,7 @@ pub struct FlowInit<'a> {
     pub id: u32,
     /// Congestion controller.
     pub protocol: &'static AnyProtocol,
-    /// Controller used when explicit feedback is refused, in the stack of the flow's host; the recovery remains the flow's.
+    /// Controller used when explicit feedback is refused, in the flow's stack; the recovery remains the flow's.
     pub fallback: Resolved,
     /// Recovery.
     pub recovery: &'static AnyRecoveryKind,

@@ -331,7 +331,7 @@ mod tests {
     fn the_table_is_of_transfers() {
         let recovery = TABLE.lines().find_map(|line| line.strip_prefix("# Recovery: ")).unwrap();
         let params: Vec<String> = recovery.split(", ").map(str::to_string).collect();
-        let flow = |params: &[String]| words::flow(DEFAULT_SENDER, "1500B", params).unwrap();
+        let flow = |params: &[String]| words::flow(DEFAULT_SENDER, None, "1500B", params).unwrap();
         let given = |group: FlowGroup| {
             let mut given = group.values.given().to_vec();
             given.sort_by_key(|(name, _)| *name);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use explicate_core::guard::{AIR_LOSS, ActiveController};
+use explicate_core::stacks;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use quinn::Endpoint;
@@ -27,7 +28,7 @@ use crate::files::sending::{Content, Counters, Failure, LEAST_WINDOW, Sending};
 use crate::files::socket::{self, Close, TURN};
 use crate::files::tree;
 use crate::gateway::config::Limits;
-use crate::gateway::controller::ControllerConfig;
+use crate::gateway::controller::{ControllerConfig, is_of_udp};
 use crate::gateway::identity::{Identity, PublicKey};
 use crate::gateway::transport::Transport;
 use crate::sys;
@@ -59,20 +60,27 @@ fn controller_config(args: &Send) -> Result<ControllerConfig> {
     if !config.guard && config.protocol.explicit() {
         guard::warn(config.protocol.name());
     }
-    let group = words::flow(&args.protocol, PACKET, &args.params)?;
+    if let Some(name) = &args.stack {
+        config.stack = stacks::stack(name);
+    }
+    let group = words::flow(&args.protocol, args.stack.as_deref(), PACKET, &args.params)?;
     let known = config.protocol.params();
-    for param in known {
-        if let Some(value) = group.values.number(param.name) {
-            config.values.set(param, value);
+    // What the stack sets is the connection's to take.
+    for (name, value) in group.resolved.params {
+        if let Some(param) = known.iter().find(|param| param.name == *name) {
+            config.values.set(param, *value);
         }
     }
-    // A value that is the default is not among those of the group.
     for text in &args.params {
         let name = text.split('=').next().unwrap_or_default().trim();
         let Some(param) = known.iter().find(|param| param.name == name) else {
             let name = format!("--param {name}: that is no parameter of {}", config.protocol.name());
             return Err(Error::Input(format!("{name}; those of recoveries and flows need --transport udp")));
         };
+        if is_of_udp(name) {
+            let why = "QUIC reports neither single acknowledgements nor what was outstanding";
+            return Err(Error::Input(format!("--param {name} needs --transport udp: {why}")));
+        }
         config.values.set(param, group.values.get(known, name));
     }
     Ok(config)
@@ -370,14 +378,25 @@ mod tests {
         assert_eq!(number(&["-p", "xcp", "--param", "on_loss=halve"], "on_loss"), Some(0.0));
         let preset = explicate_core::presets::PRESETS.iter().find(|p| p.name == "LR-LMXCP").unwrap();
         assert!(preset.params.contains(&("on_loss", 1.0)) && number(&[], "on_loss") == Some(1.0));
+        assert_eq!(number(&["-p", "cubic", "--param", "variant=rfc"], "variant"), Some(0.0), "against the stack");
+        for stack in ["linux", "ns2"] {
+            let config = config_of(&["-p", "cubic", "--stack", stack]).unwrap();
+            assert_eq!((config.stack.unwrap().name, config.values.given()), (stack, &[][..]), "the stack is no wish");
+        }
         assert!(config_of(&[]).unwrap().guard && !config_of(&["--guard", "off", "-p", "cubic"]).unwrap().guard);
     }
 
     #[test]
     fn parameters_of_recoveries_and_unknown_ones_are_refused() {
-        for (param, why) in [("max_rto=5s", "no parameter of xcp"), ("on_loss=never", "on_loss"), ("x=1", "x")] {
+        let cases = [
+            ("xcp", "max_rto=5s", "no parameter of xcp"),
+            ("xcp", "on_loss=never", "on_loss"),
+            ("xcp", "x=1", "x"),
+            ("cubic", "growth=linux", "--param growth needs --transport udp"),
+        ];
+        for (protocol, param, why) in cases {
             let refused =
-                config_of(&["-p", "xcp", "--param", param]).err().map(|error| (error.status(), error.to_string()));
+                config_of(&["-p", protocol, "--param", param]).err().map(|error| (error.status(), error.to_string()));
             assert!(refused.as_ref().is_some_and(|(status, said)| *status == 2 && said.contains(why)), "{refused:?}");
         }
     }

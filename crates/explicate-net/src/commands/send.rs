@@ -72,7 +72,8 @@ pub(super) fn run(args: &Send) -> Result<()> {
         return Err(Error::Input("folders and several files need --transport quic".to_string()));
     }
     let peer = peer(&args.peer)?;
-    let mut group = words::flow(&args.protocol, args.packet.as_deref().unwrap_or(PACKET), &args.params)?;
+    let mut group =
+        words::flow(&args.protocol, args.stack.as_deref(), args.packet.as_deref().unwrap_or(PACKET), &args.params)?;
     guard::set(args, &mut group);
     if group.packet > LONGEST_PACKET {
         let asked = args.packet.as_deref().unwrap_or(PACKET);
@@ -327,7 +328,7 @@ mod tests {
     /// What the recovery of a flow of this name, with these parameters, goes by in a transfer.
     fn goes_by(name: &str, params: &[&str], param: &str) -> Option<f64> {
         let params: Vec<String> = params.iter().map(ToString::to_string).collect();
-        let mut group = words::flow(name, PACKET, &params).unwrap();
+        let mut group = words::flow(name, None, PACKET, &params).unwrap();
         recover_soon(&mut group, &params);
         let recovery = group.resolved.recovery;
         let known: Vec<_> = COMMON.iter().chain(recovery.params()).copied().collect();

@@ -94,8 +94,8 @@ pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Re
     Ok(scenario.links.swap_remove(0))
 }
 
-/// A flow of this protocol.
-pub(super) fn flow(protocol: &str, packet: &str, params: &[String]) -> Result<FlowGroup> {
+/// A flow of this protocol, in this stack or in that which scenarios have.
+pub(super) fn flow(protocol: &str, stack: Option<&str>, packet: &str, params: &[String]) -> Result<FlowGroup> {
     let mut given = Vec::new();
     for param in params {
         let Some((key, value)) = param.split_once('=') else {
@@ -105,7 +105,8 @@ pub(super) fn flow(protocol: &str, packet: &str, params: &[String]) -> Result<Fl
         given.push(format!("{} = {}", quoted(key.trim()), if plain { value.to_string() } else { quoted(value) }));
     }
     let text = format!(
-        "[[flows]]\nname = \"f\"\nprotocol = {}\npacket = {}\nparams = {{ {} }}\n",
+        "[[flows]]\nname = \"f\"\n{}protocol = {}\npacket = {}\nparams = {{ {} }}\n",
+        stack.map_or_else(String::new, |name| format!("stack = {}\n", quoted(name))),
         quoted(protocol),
         quoted(packet),
         given.join(", ")
@@ -151,8 +152,18 @@ mod tests {
 
     #[test]
     fn flows_too() {
-        let f = flow("LR-LMXCP", "1000B", &["dupackthreshold=2".to_string()]).unwrap();
+        let flow = |protocol, params: &[String]| flow(protocol, None, "1000B", params);
+        let f = flow("LR-LMXCP", &["dupackthreshold=2".to_string()]).unwrap();
         assert_eq!((f.packet, f.resolved.protocol.name()), (1000, "xcp"));
-        assert!(flow("xpc", "1000B", &[]).is_err() && flow("xcp", "1000B", &["ecn".to_string()]).is_err());
+        assert!(flow("xpc", &[]).is_err() && flow("xcp", &["ecn".to_string()]).is_err());
+    }
+
+    /// A transfer has all that a scenario's flow has of its stack.
+    #[test]
+    fn flows_have_a_stack() {
+        let f = flow("cubic", Some("linux"), "1000B", &["growth=asked".to_string()]).unwrap();
+        assert_eq!((f.resolved.stack.unwrap().name, f.resolved.recovery.name()), ("linux", "rack"));
+        let number = |name| f.values.number(name);
+        assert_eq!((number("initial_window"), number("acks"), number("growth")), (Some(10.0), Some(1.0), None));
     }
 }

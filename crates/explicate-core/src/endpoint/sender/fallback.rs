@@ -1,5 +1,5 @@
-//! The controller by which a flow goes on if the other end refuses explicit feedback, and which its guard has beside the explicit
-//! one: TCP as the flow's host has it.
+//! The controller by which a flow goes on if the other end refuses explicit feedback, and which its guard has beside
+//! the explicit one: TCP as the flow's host has it.
 
 use alloc::boxed::Box;
 
@@ -32,7 +32,7 @@ impl Fallback {
     }
 }
 
-/// The parameters that every flow has are the flow's own; the others, and those that it does not have, are those that the
+/// The parameters that every flow has are the flow's own; the others, and those that it does not have, are what the
 /// fallback's preset and stack set.
 fn values(fallback: &Resolved, flow: &Values) -> Values {
     let mut values = Values::default();

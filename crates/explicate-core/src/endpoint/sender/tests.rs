@@ -104,8 +104,8 @@ fn a_refused_congestion_header_is_left_out() {
     assert!(packets.iter().all(|p| !p.congestion.is_present()));
 }
 
-/// A flow that is refused is TCP of its host's stack: ten segments at first, and Linux's slow start by all that an acknowledgement
-/// covers. What the flow itself has wins.
+/// A flow that is refused is TCP of its host's stack: ten segments at first, and Linux's slow start by all that an
+/// acknowledgement covers. What the flow itself has wins.
 #[test]
 fn a_refused_flow_has_the_tcp_of_its_stack() {
     let refused = |stack, more: &[(&str, f64)]| {

@@ -29,7 +29,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet, Transport};
 
-pub use config::ControllerConfig;
+pub use config::{ControllerConfig, is_of_udp};
 pub use quic::SharedController;
 
 use super::answers::Answers;
@@ -128,10 +128,10 @@ impl WindowController {
         let (packet, protocol) = (packet as f64, config.protocol);
         let tcp = registry::protocol(DEFAULT_TCP).unwrap_or(protocol);
         WindowController {
-            sender: sender(protocol, &config.values, packet, rate),
+            sender: sender(protocol, &config.values_of(protocol), packet, rate),
             explicit: protocol.explicit(),
             headed: protocol.congestion_header(),
-            tcp: sender(tcp, &Values::default(), packet, rate),
+            tcp: sender(tcp, &config.values_of(tcp), packet, rate),
             limit: Limit::new(config.air_loss),
             guard: config.guard,
             own_port: true,

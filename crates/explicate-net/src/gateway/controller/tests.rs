@@ -217,6 +217,25 @@ fn without_a_guard_neither_silence_nor_losses_make_tcp_the_law() {
     assert_eq!((controller.window(), controller.in_force()), (1000.0, ActiveController::Own));
 }
 
+/// CUBIC of the stack `linux`: a loss leaves 717/1024 of the window; of RFC 9438, 0.7 of the 800 packets in flight. The start has no
+/// HyStart, which would take acknowledgements for many packets for a queue, and it grows though QUIC does not say what was outstanding.
+#[test]
+fn tcp_is_that_of_the_stack() {
+    for (stack, kept) in [("linux", f64::floor(1610.0 * 717.0 / 1024.0)), ("ns2", 0.7 * 800.0)] {
+        let mut config = ControllerConfig::new(registry::protocol(DEFAULT_TCP).unwrap(), AIR_LOSS);
+        assert_eq!(config.stack.map(|stack| stack.name), Some("linux"));
+        config.stack = explicate_core::stacks::stack(stack);
+        let mut controller = WindowController::new(&config, 1500, Rate::mbps(20), Clock::start());
+        for rtt in 100..116 {
+            controller.on_ack(1500 * 100, Time::millis(rtt), Time::millis(rtt));
+            controller.on_end_acks(1500 * 800, false);
+        }
+        let grown = controller.window();
+        controller.on_loss(1500, Time(1), false);
+        assert_eq!((controller.window(), grown > 20.0), (kept, true), "{stack}, {grown}");
+    }
+}
+
 /// TCP's law has no routers that answer: quinn's losses move its window.
 #[test]
 fn tcp_is_no_limit_to_itself() {
