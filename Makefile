@@ -269,6 +269,9 @@ peers: install ## ns-2, ns-3 and Explicate side by side; installs them; fills th
 	$(PY) validation/peers/peers.py --markdown docs/ --bench-binary bench/bench_once
 	$(PY) validation/peers/compared.py --jobs 2 --markdown docs/validation.md
 
+kernel-tcp: install ## The simulator's TCP beside the recorded kernel's: bounds, and a cause for each cell outside
+	$(PY) validation/kernel_tcp.py --set stack=linux --check
+
 kernel-peers: $(VENV)/ready ## The kernel's TCP on the scenes of validation/kernel_scenes.py: needs root and hours; goes on where it stopped
 	scripts/packages ip:iproute2 sysctl:procps
 	cargo build --release -p explicate-net
@@ -292,4 +295,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

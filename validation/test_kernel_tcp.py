@@ -11,7 +11,7 @@ import kernel_record
 import kernel_tcp
 import pytest
 from kernel_scenes import FACTORS, Scene, all_scenes, covering, figures, hidden, too_small
-from kernel_tcp import Cell, passes
+from kernel_tcp import Cause, Cell, passes
 
 SCENES = {scene.name: scene for scene in all_scenes()}
 BULK = next(s for s in SCENES.values() if s.groups[0].flows == 4 and len(s.groups) == 1 and not s.sized)
@@ -113,13 +113,52 @@ def test_the_tables_count_what_passes_and_show_what_does_not() -> None:
     assert "| drops | 0 | 1 |" in lines
     assert "| Jain | 0 | 0 |" in lines
     assert lines[-1] == "| **all** | 2 | 4 |"
-    head, _, first, second = kernel_tcp.table(cells, {"a": "seen with X alone"})
+    cause = Cause("a", "drops", "Y", "X alone", 0, 31, 0)
+    head, _, first, second = kernel_tcp.table(cells, [cause])
     assert head.startswith("| scene | goodput")
     assert first.startswith("| a | 11 (10 to 12) / 11 |")
     assert "**0 / 31**" in first
-    assert first.endswith("| seen with X alone |")
+    assert first.endswith("| drops: Y (X alone: 31, then 0; kernel 0) |")
     assert "**10 / 5**; 10 / 10" in second
     assert [line.split(":")[0] for line in kernel_tcp.short_of(cells)] == ["all cells", "goodput, Mbit/s", "drops"]
+
+
+def test_every_cell_outside_has_a_cause_and_no_other() -> None:
+    outside, inside = Cell("a", "drops", [0.0], [31.0]), Cell("a", "goodput_mbps.bbr", [10.0], [10.0])
+    cause = Cause("a", "drops", "Y", "X alone", 0, 31, 0)
+    of_other = Cause("b", "drops", "Y", "X alone", 0, 31, 0)
+    assert kernel_tcp.contradictions([outside, inside], [cause, of_other]) == []
+    (missing,) = kernel_tcp.contradictions([outside, inside], [of_other])
+    assert missing.startswith("a, drops: outside its bound")
+    (stale,) = kernel_tcp.contradictions([inside], [cause])
+    assert stale.startswith("a, drops: causes.toml has a cause")
+    (twice,) = kernel_tcp.contradictions([outside, inside], [cause, cause])
+    assert twice == "a, drops: causes.toml has two causes"
+
+
+def test_the_causes_are_of_recorded_cells() -> None:
+    causes = kernel_tcp.read_causes(kernel_tcp.FOLDER / "causes.toml")
+    recorded_ = kernel_tcp.recordings(kernel_tcp.FOLDER)
+    assert causes
+    for cause in causes:
+        medians = recorded_[cause.scene]["medians"]
+        assert cause.kernel == pytest.approx(medians[cause.column], rel=0.01), cause
+        assert cause.text().startswith(kernel_tcp.BOUNDS[cause.column].title)
+
+
+def test_the_check_fails_where_the_causes_do_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contents = {"scenario": BULK.scenario(), "runs": [{"figures": {"queue_ms": 1.0}}]}
+    (tmp_path / f"{BULK.name}.json").write_text(json.dumps(contents))
+    monkeypatch.setattr(kernel_tcp, "FOLDER", tmp_path)
+    monkeypatch.setattr(kernel_tcp, "simulated", lambda *_: [{"queue_ms": 1.0}])
+    assert kernel_tcp.main(["--check"]) == 0
+    entry = 'column = "queue_ms"\ncause = "Y"\nchanged = "X"\nkernel = 1\nbefore = 2\nafter = 1\n'
+    (tmp_path / "causes.toml").write_text(f'[[cause]]\nscene = "{BULK.name}"\n{entry}')
+    assert kernel_tcp.main([]) == 0
+    assert kernel_tcp.main(["--check"]) == 1
+    assert "it is not outside" in capsys.readouterr().err
 
 
 def test_the_hidden_third_is_counted_and_not_shown(

@@ -237,7 +237,7 @@ pub const STACKS: &[Stack] = &[
             ("growth", 1.0),
             ("after_idle", 1.0),
         ],
-        of_protocol: &[("cubic", &[("hystart", 1.0)])],
+        of_protocol: &[("cubic", &[("hystart", 1.0)]), ("bbr", &[("bursts", 1.0)])],
     },
     Stack {
         name: "rfc",

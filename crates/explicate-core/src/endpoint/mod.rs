@@ -15,6 +15,6 @@ pub fn ends(init: &FlowInit<'_>) -> (SenderEndpoint, ReceiverEndpoint) {
 
 pub use receiver::{ReceiverEndpoint, ReceiverStats};
 pub use sender::{
-    Acks, Autotuning, Event, FlowInit, Guarding, HostQueue, PARAMS, Params, SenderEndpoint, SenderStats,
+    Acks, Autotuning, Bursts, Event, FlowInit, Guarding, HostQueue, PARAMS, Params, SenderEndpoint, SenderStats,
     data_header_bytes, header_bytes, is_guarded, set_guarded,
 };

@@ -33,6 +33,7 @@ use crate::wire::{
 };
 
 mod below;
+mod bursts;
 mod departures;
 mod fallback;
 mod params;
@@ -44,6 +45,7 @@ mod tests;
 mod undo;
 
 pub use below::HostQueue;
+pub use bursts::Bursts;
 pub use params::{Acks, Autotuning, Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::SenderStats;
 
@@ -114,6 +116,8 @@ pub struct SenderEndpoint {
     overhead: u8,
     ecn: bool,
     paced: bool,
+    /// Pacing lets super-packets leave together.
+    bursts: bool,
     /// The window or pacing stopped the last attempt to send, so acknowledgements measure the path and not the
     /// application.
     window_limited: bool,
@@ -190,6 +194,7 @@ impl SenderEndpoint {
             overhead: overhead as u8,
             ecn: params.ecn,
             paced: params.paced,
+            bursts: params.bursts == Bursts::Linux,
             window_limited: false,
             full_payload: init.packet.saturating_sub(overhead),
             last_payload: init.packet.saturating_sub(overhead),
@@ -647,6 +652,9 @@ impl SenderEndpoint {
             None if self.paced => self.controller_srtt().as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
+        if self.bursts {
+            return self.pace_in_bursts(now, gap);
+        }
         self.wait_until = now + Time::from_secs_f64(gap);
     }
 }

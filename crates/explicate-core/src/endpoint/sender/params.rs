@@ -1,6 +1,7 @@
 //! Parameters of a flow, besides those of its protocol and its recovery.
 
 use super::below::HostQueue;
+use super::bursts::Bursts;
 use crate::guard::AIR_LOSS;
 use crate::params::{Auto, Flag, Fraction, Packets, Param, Seconds, Values, choices, parameters};
 
@@ -46,6 +47,8 @@ parameters! {
         ecn: Flag = false, "RFC 3168";
         /// Packets are paced over the round trip even if the congestion controller does not request pacing.
         paced: Flag = false, "Aggarwal, Savage, Anderson, INFOCOM 2000";
+        /// What a paced flow sends at once: a packet; or as Linux, what it sends in a millisecond, two packets at least.
+        bursts: Bursts = Bursts::Packets, "Linux 6.18, tcp_tso_autosize";
         /// Resolution of the round-trip times that the congestion controller receives and writes into headers; auto:
         /// that of the retransmission timer, `clock_tick`; 0s is exact.
         rtt_resolution: Auto<Seconds> = None, in 0.0..=1.0, "D03 section 4.1, RTT";

@@ -5,6 +5,7 @@ use core::ops::AddAssign;
 
 use super::SenderEndpoint;
 use super::below::Below;
+use super::bursts::Burst;
 use super::departures::Earlier;
 use super::round_trip::RoundTrip;
 use super::undo::Prior;
@@ -71,6 +72,8 @@ pub(super) struct Rare {
     pub(super) rtt_carry: u32,
     /// Packets that the host still holds.
     pub(super) below: Below,
+    /// Packets that pacing lets leave together.
+    pub(super) burst: Burst,
     /// What an undo restores.
     pub(super) prior: Prior,
     refused: u64,

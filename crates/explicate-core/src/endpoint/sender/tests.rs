@@ -263,3 +263,23 @@ fn echoes_of_no_packet_are_counted() {
     sum += SenderStats { ignored_echoes: u32::MAX, ..SenderStats::default() };
     assert_eq!(sum.ignored_echoes, u32::MAX, "sessions add up, and saturate");
 }
+
+/// A window of 10 over 100 ms is paced at 10 ms a packet: two leave every 20 ms. A window of 400 has four packets in a millisecond.
+#[test]
+fn super_packets_leave_together() {
+    let departures = |window: f64, bursts: f64| -> Vec<(f64, usize)> {
+        let given = [("paced", 1.0), ("bursts", bursts), ("initial_window", window)];
+        let mut ends = Ends::new("reno", &given).open(1_000_000);
+        let mut now = RTT;
+        (0..3)
+            .map(|_| {
+                let left = (now.to_millis(), ends.burst(now).len());
+                now = ends.flow.poll_timeout();
+                left
+            })
+            .collect()
+    };
+    assert_eq!(departures(10.0, 1.0), [(100.0, 2), (120.0, 2), (140.0, 2)]);
+    assert_eq!(departures(400.0, 1.0), [(100.0, 4), (101.0, 4), (102.0, 4)]);
+    assert_eq!(departures(10.0, 0.0), [(100.0, 1), (110.0, 1), (120.0, 1)]);
+}
