@@ -38,8 +38,9 @@ const CALL: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(20);
 /// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
 const LOOK: Duration = Duration::from_secs(10);
-/// How long a peer may take to send a preface.
-const PREFACE: Duration = Duration::from_secs(10);
+/// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
+/// minute is back; streams without one count among those that a peer may have.
+const PREFACE: Duration = Duration::from_secs(120);
 
 /// How long a peer may take to greet: that takes a round trip. One that does not is used without turns.
 const GREETING: Duration = Duration::from_secs(10);
