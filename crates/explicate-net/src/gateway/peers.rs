@@ -237,7 +237,7 @@ enum Onward {
     /// To a host of the site.
     Host(Tcp),
     /// To another peer.
-    Peer((SendStream, RecvStream)),
+    Peer((SendStream, RecvStream), Arc<Tunnel>),
 }
 
 /// Opens a stream to a peer; returns its tunnel, too.
@@ -467,6 +467,7 @@ impl Gateway {
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
         };
+        tunnel.lost.store(true, Ordering::Relaxed);
         if peer.current().is_none() {
             peer.told().clear();
         }
@@ -499,7 +500,9 @@ impl Gateway {
                 count(&self.counters.onward);
                 let ended = match onward {
                     Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel, &place.open).await,
-                    Onward::Peer(streams) => relay::between((send, receive), streams).await,
+                    Onward::Peer(streams, beyond) => {
+                        relay::between((send, receive), streams, [&tunnel.lost, &beyond.lost]).await
+                    }
                 };
                 return self.ended(ended, place);
             }
@@ -526,7 +529,7 @@ impl Gateway {
         }
         let reaching = async {
             match beyond {
-                Some(peer) => open(peer, &preface).await.map(|(streams, _)| Onward::Peer(streams)),
+                Some(peer) => open(peer, &preface).await.map(|(streams, tunnel)| Onward::Peer(streams, tunnel)),
                 None => self.connect(&preface, table.config.site.client_address).await.map(Onward::Host),
             }
         };
