@@ -26,10 +26,10 @@ struct Arguments {
     /// Runs each seed twice and compares the events.
     #[arg(long)]
     twice: bool,
-    /// Judges what is known to break, too: vanishes-waiting, unread, rebinding.
+    /// Judges what is known to break, too: rebinding.
     #[arg(long)]
     known: Option<String>,
-    /// Puts a mended fault back: cancel, called-anew, silence, windows, keep-alive, forgets, orderly.
+    /// Puts a mended fault back: cancel, called-anew, silence, windows, keep-alive, waiting, forgets, orderly.
     #[arg(long)]
     back: Option<String>,
 }

@@ -38,8 +38,9 @@ const CALL: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(20);
 /// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
 const LOOK: Duration = Duration::from_secs(10);
-/// How long a peer may take to send a preface.
-const PREFACE: Duration = Duration::from_secs(10);
+/// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
+/// minute is back; streams without one count among those that a peer may have.
+const PREFACE: Duration = Duration::from_secs(120);
 
 /// How long a peer may take to greet: that takes a round trip. One that does not is used without turns.
 const GREETING: Duration = Duration::from_secs(10);
@@ -236,7 +237,7 @@ enum Onward {
     /// To a host of the site.
     Host(Tcp),
     /// To another peer.
-    Peer((SendStream, RecvStream)),
+    Peer((SendStream, RecvStream), Arc<Tunnel>),
 }
 
 /// Opens a stream to a peer; returns its tunnel, too.
@@ -466,6 +467,7 @@ impl Gateway {
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
         };
+        tunnel.lost.store(true, Ordering::Relaxed);
         if peer.current().is_none() {
             peer.told().clear();
         }
@@ -498,7 +500,9 @@ impl Gateway {
                 count(&self.counters.onward);
                 let ended = match onward {
                     Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel, &place.open).await,
-                    Onward::Peer(streams) => relay::between((send, receive), streams).await,
+                    Onward::Peer(streams, beyond) => {
+                        relay::between((send, receive), streams, [&tunnel.lost, &beyond.lost]).await
+                    }
                 };
                 return self.ended(ended, place);
             }
@@ -525,7 +529,7 @@ impl Gateway {
         }
         let reaching = async {
             match beyond {
-                Some(peer) => open(peer, &preface).await.map(|(streams, _)| Onward::Peer(streams)),
+                Some(peer) => open(peer, &preface).await.map(|(streams, tunnel)| Onward::Peer(streams, tunnel)),
                 None => self.connect(&preface, table.config.site.client_address).await.map(Onward::Host),
             }
         };

@@ -5,12 +5,15 @@
 //! [`BLOCK`] bytes; QUIC's flow control bounds the rest.
 //!
 //! A reset is noticed while bytes wait, too, and what waits is dropped at both ends (RFC 9293 section 3.10.7.4, RFC 9000
-//! section 3.5). It does not stop bytes that its host had closed behind: these are delivered first.
+//! section 3.5). It does not stop bytes that its host had closed behind: these are delivered first. The same holds when a tunnel is lost.
 
+use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use quinn::{RecvStream, SendStream, VarInt, WriteError};
 
 use super::open::{Open, Wait};
@@ -87,6 +90,57 @@ pub async fn is_reset(stream: &mut RecvStream) {
     }
 }
 
+/// What a stream brings. Of one whose tunnel is lost, all is delivered if nothing is missing.
+struct Arriving<'a> {
+    stream: &'a mut RecvStream,
+    lost: &'a AtomicBool,
+    /// What has arrived to the end of the stream, once the tunnel is lost.
+    rest: Option<VecDeque<Bytes>>,
+}
+
+impl<'a> Arriving<'a> {
+    fn new(stream: &'a mut RecvStream, lost: &'a AtomicBool) -> Arriving<'a> {
+        Arriving { stream, lost, rest: None }
+    }
+    async fn next(&mut self) -> Result<Option<Bytes>, Broken> {
+        if let Some(rest) = &mut self.rest {
+            return Ok(rest.pop_front());
+        }
+        let chunk = self.stream.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)?;
+        Ok(chunk.map(|chunk| chunk.bytes))
+    }
+    /// Completes when the stream was reset, or when its tunnel is lost and bytes are missing: quinn tells neither to a reader that has
+    /// not read what came before.
+    async fn breaks(&mut self) {
+        if self.rest.is_none() {
+            let lost = async {
+                while !self.lost.load(Ordering::Relaxed) {
+                    tokio::time::sleep(LOOK).await;
+                }
+                true
+            };
+            let reset = async {
+                is_reset(self.stream).await;
+                false
+            };
+            if !unless(reset, lost).await {
+                return;
+            }
+            let mut rest = VecDeque::new();
+            // Nothing more can come, so this does not wait.
+            loop {
+                match self.stream.read_chunk(BLOCK, true).await {
+                    Ok(Some(chunk)) => rest.push_back(chunk.bytes),
+                    Ok(None) => break,
+                    Err(_) => return,
+                }
+            }
+            self.rest = Some(rest);
+        }
+        pending().await
+    }
+}
+
 async fn write_all(tcp: &Tcp, mut bytes: &[u8], wait: Option<&Wait>) -> io::Result<()> {
     while !bytes.is_empty() {
         match tcp.try_write(bytes) {
@@ -142,14 +196,14 @@ async fn to_peer(
     unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await
 }
 
-async fn to_tcp(stream: &mut RecvStream, tcp: &Tcp, open: &Open, count: &mut u64) -> Result<(), Broken> {
-    while let Some(chunk) = stream.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)? {
+async fn to_tcp(mut from: Arriving<'_>, tcp: &Tcp, open: &Open, count: &mut u64) -> Result<(), Broken> {
+    while let Some(bytes) = from.next().await? {
         tokio::select! {
             biased;
-            written = write_all(tcp, &chunk.bytes, Some(&open.host)) => written.map_err(|_| Broken::Host)?,
-            () = is_reset(stream) => return Err(Broken::Peer),
+            written = write_all(tcp, &bytes, Some(&open.host)) => written.map_err(|_| Broken::Host)?,
+            () = from.breaks() => return Err(Broken::Peer),
         }
-        *count += chunk.bytes.len() as u64;
+        *count += bytes.len() as u64;
     }
     tcp.finish().map_err(|_| Broken::Host)
 }
@@ -164,7 +218,7 @@ pub async fn run(
     let (mut carried, mut finished) = (Carried::default(), false);
     let ended = {
         let there = to_peer(&tcp, &mut send, (tunnel, open), &mut carried.sent, &mut finished);
-        let back = to_tcp(&mut receive, &tcp, open, &mut carried.received);
+        let back = to_tcp(Arriving::new(&mut receive, &tunnel.lost), &tcp, open, &mut carried.received);
         unless(async { tokio::try_join!(there, back).map(drop) }, async {
             tcp.failed().await;
             Err(Broken::Host)
@@ -231,21 +285,21 @@ pub async fn direct(near: Tcp, far: Tcp) -> bool {
 
 /// Carries from one stream to another; `finished` when all of it is on the way.
 async fn to_stream(
-    from: &mut RecvStream,
+    mut from: Arriving<'_>,
     to: &mut SendStream,
     count: &mut u64,
     finished: &mut bool,
 ) -> Result<(), Broken> {
     let stopped = to.stopped();
     let carries = async {
-        while let Some(chunk) = from.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)? {
-            let length = chunk.bytes.len() as u64;
-            let written = async { to.write_chunk(chunk.bytes).await };
-            let reset = async {
-                is_reset(from).await;
+        while let Some(bytes) = from.next().await? {
+            let length = bytes.len() as u64;
+            let written = async { to.write_chunk(bytes).await };
+            let breaks = async {
+                from.breaks().await;
                 Err(WriteError::ClosedStream)
             };
-            match unless(written, reset).await {
+            match unless(written, breaks).await {
                 Ok(()) => {}
                 Err(WriteError::Stopped(_)) => return Ok(()),
                 Err(_) => return Err(Broken::Peer),
@@ -257,20 +311,23 @@ async fn to_stream(
     };
     let ended = unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await;
     if !*finished {
-        let _ = from.stop(Cause::Reset.into());
+        let _ = from.stream.stop(Cause::Reset.into());
     }
     ended
 }
 
-/// Carries both directions between a stream of one peer and one of another to their ends, as [`run`] does.
+/// Carries both directions between a stream of one peer and one of another to their ends, as [`run`] does; `lost` says of each of the two
+/// whether its tunnel is lost.
 pub async fn between(
     (mut send, mut receive): (SendStream, RecvStream),
     (mut onward_send, mut onward_receive): (SendStream, RecvStream),
+    lost: [&AtomicBool; 2],
 ) -> (Carried, bool) {
     let (mut carried, mut finished) = (Carried::default(), [false; 2]);
     let [out, home] = &mut finished;
-    let there = to_stream(&mut receive, &mut onward_send, &mut carried.received, out);
-    let back = to_stream(&mut onward_receive, &mut send, &mut carried.sent, home);
+    let [near, far] = lost;
+    let there = to_stream(Arriving::new(&mut receive, near), &mut onward_send, &mut carried.received, out);
+    let back = to_stream(Arriving::new(&mut onward_receive, far), &mut send, &mut carried.sent, home);
     let both = tokio::try_join!(there, back);
     if both.is_err() {
         abort(&mut send, &mut receive, Cause::Reset);
@@ -315,7 +372,8 @@ mod tests {
             onward.0.write_all(b"preface").await.unwrap();
             let mut end = far.accept_bi().await.unwrap();
             end.1.read_exact(&mut [0; 7]).await.unwrap();
-            tokio::join!(between(inward, onward), peers([(out, home), end])).0
+            let kept = [AtomicBool::new(false), AtomicBool::new(false)];
+            tokio::join!(between(inward, onward, kept.each_ref()), peers([(out, home), end])).0
         };
         runtime.block_on(async { tokio::time::timeout(PATIENCE, all).await }).expect("an end")
     }

@@ -13,6 +13,7 @@ use crate::simulated::{
     faults::{Fault, is_back},
     tcp::End,
 };
+use crate::sys;
 
 /// A host that has been silent for so long is asked whether it still has the connection, again in these intervals, and is gone after so
 /// many questions: a host that vanished holds its place for 2 minutes. Its answers keep the connection in the kernel's memory
@@ -22,6 +23,10 @@ pub const KEEP_ALIVE: Duration = Duration::from_secs(60);
 pub const KEEP_ALIVE_AGAIN: Duration = Duration::from_secs(10);
 /// See there.
 pub const KEEP_ALIVE_TRIES: u32 = 6;
+/// A host for which bytes wait is not asked so, but is gone after the same time without an acknowledgement, by two looks so far apart at
+/// which the kernel waits for one. `TCP_USER_TIMEOUT` would also end the connections of hosts that pause: their kernels acknowledge, but
+/// their window is closed (tcp(7), Linux from 5.11).
+const LOOK: Duration = KEEP_ALIVE_AGAIN;
 
 /// A connection; dropped without [`Tcp::release`] after [`Tcp::prepare`], it ends by a reset (RST).
 pub enum Tcp {
@@ -49,8 +54,42 @@ impl Tcp {
             Tcp::Simulated(end) => end.keep_alive(KEEP_ALIVE + KEEP_ALIVE_TRIES * KEEP_ALIVE_AGAIN),
         }
     }
-    /// Completes when the connection has failed, whether or not it still has bytes to be read.
+    /// Completes when the connection has failed, whether or not it still has bytes to be read, or its host is gone.
     pub async fn failed(&self) {
+        tokio::select! {
+            biased;
+            () = self.broken() => {}
+            () = self.unanswered() => {}
+        }
+    }
+    /// Completes when the host has not acknowledged for too long what waits for it.
+    async fn unanswered(&self) {
+        #[cfg(feature = "simulated")]
+        if is_back(Fault::Waiting) || is_back(Fault::Cancel) {
+            return std::future::pending().await;
+        }
+        let mut before = false;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let unacked = self.unacked();
+            if before && unacked.is_some_and(|time| time >= KEEP_ALIVE + KEEP_ALIVE_TRIES * KEEP_ALIVE_AGAIN) {
+                return;
+            }
+            before = unacked.is_some();
+        }
+    }
+    /// The time since the last acknowledgement, if one is due.
+    fn unacked(&self) -> Option<Duration> {
+        match self {
+            Tcp::Kernel(stream) => {
+                let info = sys::tcp_info(stream.as_fd()).ok().filter(|info| info.is_unanswered);
+                info.map(|info| Duration::from_millis(info.unacked_ms as u64))
+            }
+            #[cfg(feature = "simulated")]
+            Tcp::Simulated(end) => end.unacked(),
+        }
+    }
+    async fn broken(&self) {
         match self {
             Tcp::Kernel(stream) => {
                 let none = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));

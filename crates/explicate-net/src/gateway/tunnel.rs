@@ -1,6 +1,6 @@
 //! The datagrams of one connection: its law, parity, and what has arrived.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use explicate_core::units::Rate;
@@ -33,6 +33,8 @@ pub struct Tunnel {
     pub controller: SharedController,
     /// Turns of its long transfers.
     pub turns: Turns,
+    /// Its connection has ended.
+    pub lost: AtomicBool,
     /// So many of the next short datagrams are covered by parity.
     to_cover: AtomicU32,
     state: Mutex<State>,
@@ -74,6 +76,7 @@ impl Tunnel {
             number,
             controller,
             turns: Turns::default(),
+            lost: AtomicBool::new(false),
             to_cover: AtomicU32::new(0),
             state: Mutex::default(),
         })

@@ -15,6 +15,8 @@ pub enum Fault {
     Windows,
     /// Hosts are asked after two hours whether they are still there.
     KeepAlive,
+    /// A host that vanishes while bytes wait for it is left to the kernel.
+    Waiting,
     /// A gateway that started anew does not reset the connections that it does not know.
     Forgets,
     /// A relay closes orderly behind missing bytes.
@@ -22,12 +24,13 @@ pub enum Fault {
 }
 
 /// All of them.
-pub const ALL: [Fault; 7] = [
+pub const ALL: [Fault; 8] = [
     Fault::Cancel,
     Fault::CalledAnew,
     Fault::Silence,
     Fault::Windows,
     Fault::KeepAlive,
+    Fault::Waiting,
     Fault::Forgets,
     Fault::Orderly,
 ];

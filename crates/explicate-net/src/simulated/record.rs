@@ -132,8 +132,8 @@ struct State {
     held: Vec<[Held; 2]>,
     sum: i64,
     limits: Limits,
-    /// Bytes have waited for a host that has vanished.
-    waits: Vec<bool>,
+    /// Since when bytes have waited for a host that has vanished.
+    waits: Vec<Option<u64>>,
     /// When the ends of a connection at its gateways were opened and closed, near and far.
     legs: Vec<[Leg; 2]>,
 }
@@ -151,7 +151,7 @@ impl Record {
     /// An empty one for so many connections.
     pub fn new(connections: usize, limits: Limits) -> Record {
         let (held, legs) = (vec![[Held::default(); 2]; connections], vec![[Leg::default(); 2]; connections]);
-        let (events, broken, waits) = (Vec::new(), Vec::new(), vec![false; connections]);
+        let (events, broken, waits) = (Vec::new(), Vec::new(), vec![None; connections]);
         let state = State { events, broken, held, sum: 0, limits, waits, legs };
         Record { state: Mutex::new(state) }
     }
@@ -215,10 +215,10 @@ impl Record {
     }
     /// Bytes wait for a host that has vanished.
     pub fn waits(&self, number: u32) {
-        self.state().waits[number as usize] = true;
+        self.state().waits[number as usize].get_or_insert(clock::elapsed());
     }
-    /// Whether they have.
-    pub fn has_waited(&self, number: u32) -> bool {
+    /// Since when they do, ns.
+    pub fn waits_since(&self, number: u32) -> Option<u64> {
         self.state().waits[number as usize]
     }
     /// The connections of the gateways for a connection: near, far.

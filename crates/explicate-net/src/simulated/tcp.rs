@@ -150,6 +150,12 @@ impl End {
         })
         .await;
     }
+    /// The time since the last acknowledgement, if one is due.
+    pub fn unacked(&self) -> Option<Duration> {
+        let state = self.state();
+        let vanished = state.sides[1 - self.side].vanished?;
+        state.sides[self.side].unanswered.map(|_| Duration::from_nanos(clock::elapsed() - vanished))
+    }
     /// Reads some bytes; 0 at the end.
     pub async fn read(&self, block: &mut [u8]) -> io::Result<usize> {
         let read = self

@@ -12,20 +12,23 @@ const SEEDS: std::ops::Range<u64> = 0..200;
 
 /// What today's gateway breaks, with a seed that shows it. When one of them does not break any more, it leaves this list, and the
 /// rule is judged in all scenes.
-const KNOWN: [(Known, Rule, u64); 3] = [
-    (Known::Unread, Rule::Closes, 2),
-    (Known::VanishesWaiting, Rule::Closes, 8),
-    (Known::Rebinding, Rule::Stalls, 116),
-];
+const KNOWN: [(Known, Rule, u64); 3] =
+    [(Known::Rebinding, Rule::Stalls, 116), (Known::Crowd, Rule::Stalls, 439), (Known::Mute, Rule::Recovers, 1029)];
 
 fn broken(seed: u64, options: Options) -> Vec<Broken> {
     run(&Scene::of(seed), options).broken
 }
 
+/// Others that broke one: prefaces that came 10 s late (347, 376, 1328), a host that did not read when its tunnel was lost (765), and hosts
+/// that vanished in an outage (216, 1188).
+const BROKE: [u64; 6] = [347, 376, 1328, 765, 216, 1188];
+
 #[test]
 fn no_seed_breaks_a_rule() {
-    let all: Vec<(u64, Broken)> =
-        SEEDS.flat_map(|seed| broken(seed, Options::default()).into_iter().map(move |broken| (seed, broken))).collect();
+    let all: Vec<(u64, Broken)> = SEEDS
+        .chain(BROKE)
+        .flat_map(|seed| broken(seed, Options::default()).into_iter().map(move |broken| (seed, broken)))
+        .collect();
     assert!(all.is_empty(), "{} broken: {:#?}", all.len(), &all[..all.len().min(5)]);
 }
 

@@ -26,6 +26,10 @@ pub struct TcpInfo {
     pub unsent: u32,
     /// Expiries of the retransmission timer, those of SYNs included; zero before Linux 6.7.
     pub timeouts: u16,
+    /// A segment was repeated, or a probe of a closed window sent, since the last acknowledgement.
+    pub is_unanswered: bool,
+    /// Time since the last acknowledgement, ms.
+    pub unacked_ms: u32,
     /// The SYN was not answered yet.
     pub is_connecting: bool,
     /// Time in which the receiver's window limited the sender, and in which the send buffer did, microseconds.
@@ -45,7 +49,7 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         let [e, f, g, h] = bytes(word + 1);
         u64::from_ne_bytes([a, b, c, d, e, f, g, h])
     };
-    // Bytes 24, 68, 80, 100, 136, 144, 240, 0, 176 and 184.
+    // Bytes 24, 68, 80, 100, 136, 144, 240, 2 and 3, 56, 0, 176 and 184.
     Ok(TcpInfo {
         unacked: words[6],
         rtt_us: words[17],
@@ -54,6 +58,8 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         segments_out: words[34],
         unsent: words[36],
         timeouts: u16::from_ne_bytes([bytes(60)[0], bytes(60)[1]]),
+        is_unanswered: bytes(0)[2] > 0 || bytes(0)[3] > 0,
+        unacked_ms: words[14],
         is_connecting: bytes(0)[0] == SYN_SENT,
         limited_us: [long(44), long(46)],
     })
