@@ -96,10 +96,14 @@ class FlowGroup(TypedDict):
 
 
 class Checked(TypedDict):
-    """Facts about a valid scenario. ``sweep`` is a list of ``[key, values]``."""
+    """Facts about a valid scenario. ``sweep`` is a list of ``[key, values]``.
+
+    ``unused`` has those ``warnings`` that are about a setting which nothing uses, each with the setting.
+    """
 
     resolved: str
     warnings: list[str]
+    unused: list[tuple[str, str]]
     runs: int
     seed: int
     duration_s: float
@@ -131,6 +135,7 @@ class Output:
     samples: pl.DataFrame
     run: pl.DataFrame
     warnings: tuple[str, ...]
+    unused: tuple[tuple[str, str], ...]
     trace: str
     timing: Any
 
@@ -302,6 +307,7 @@ def _output(raw: _native.Output) -> Output:
         samples=pl.DataFrame(raw.samples),
         run=pl.DataFrame(raw.run),
         warnings=tuple(raw.warnings),
+        unused=tuple(raw.unused),
         trace=raw.trace,
         timing=json.loads(raw.timing),
     )

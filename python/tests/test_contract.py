@@ -115,6 +115,47 @@ def test_a_run_warns_of_what_it_saw(native_real: ModuleType, monkeypatch: pytest
         assert sum(w.startswith(refused) for w in results.warnings) == 1, "once, however many runs"
 
 
+def test_what_one_scenario_of_several_uses_is_not_superfluous(native_real: ModuleType, tmp_path: Path) -> None:
+    """A key that XCP uses and CUBIC does not is there for XCP; one that neither uses is warned of once."""
+    text = engine.template("dumbbell")
+    few = {**SMALL, "flows.0.protocol": "xcp", "topology.bottleneck.capacity": "8Mbit/s"}
+    idle = {**few, "flows.0.size": "10kB", "flows.0.stop": "400ms"}
+
+    def told(results: explicate.Results, what: str) -> list[str]:
+        return [warning for warning in results.warnings if what in warning]
+
+    alone = explicate.run(text, set={**few, "flows.0.protocol": "cubic"})
+    assert len(told(alone, "`capacity` has no effect")) == 1
+    both = ["xcp", "cubic"]
+    axes, seen = {"flows.0.protocol": both}, "`stop` has no effect"
+    for given, stop in ((few, 0), (idle, 1)):
+        for results in (
+            explicate.compare(text, both, set=given),
+            explicate.sweep(text, axes, set=given),
+            explicate.sweep(text, axes, set=given, store=tmp_path / "runs"),
+            explicate.sweep(text, axes, set=given, store=tmp_path / "runs"),
+        ):
+            assert told(results, "`capacity` has no effect") == []
+            assert len(told(results, seen)) == stop
+    # Neither uses it.
+    for results in (
+        explicate.compare(text, ["newreno", "cubic"], set=few),
+        explicate.compare(text, ["cubic"], set=few),
+    ):
+        assert len(told(results, "`capacity` has no effect")) == 1
+    # Each says so in its own words.
+    guarded = explicate.compare(text, ["newreno", "cubic"], set={**few, "flows.0.params.guard": "on"})
+    assert len(told(guarded, "`guard` has no effect")) == 2
+    assert told(explicate.compare(text, both, set={**few, "flows.0.params.guard": "on"}), "`guard`") == []
+    # Settings in a file, and a value of an axis that switches others off.
+    file = tmp_path / "mine.toml"
+    file.write_text(text + '[[link]]\nname = "r1->r2"\ncapacity = "8Mbit/s"\n', encoding="utf-8")
+    assert told(explicate.compare(file, both, set=SMALL), "`capacity`") == []
+    lossy = {**SMALL, "topology.bottleneck.channel": '[{ kind = "random_loss", rate = "1%", spread = 0.5 }]'}
+    words = {"topology.bottleneck.channel.0.distribution": ["pareto", "normal"]}
+    assert told(explicate.sweep(text, words, set=lossy), "`spread`") == []
+
+
 def test_sampled_objects_are_flows_and_links(either: ModuleType) -> None:
     sampling = {"sampling.every": "200ms", "sampling.of": ["queue", "cwnd", "throughput", "rtt"]}
     results = explicate.run(engine.template("dumbbell"), set={**SMALL, **sampling})

@@ -144,6 +144,9 @@ mod _native {
         tables: Tables,
         #[pyo3(get)]
         warnings: Vec<String>,
+        /// Of the warnings those of settings that nothing uses, each with its setting.
+        #[pyo3(get)]
+        unused: Vec<(String, String)>,
         #[pyo3(get)]
         trace: String,
         #[pyo3(get)]
@@ -306,6 +309,7 @@ mod _native {
         let finished = finished?.map_err(failed)?;
         let links = link_names(&scenario);
         let (mut tables, mut followed, mut timing) = (Tables::default(), String::new(), Vec::new());
+        let unused = texts::unused(&scenario);
         let mut warnings = scenario.warnings;
         for (more, odd, log, names, time) in finished {
             tables.append(more);
@@ -320,7 +324,7 @@ mod _native {
             }
         }
         let timing = json!({ "runs": timing }).to_string();
-        Ok(Output { tables, warnings, trace: followed, timing })
+        Ok(Output { tables, warnings, unused, trace: followed, timing })
     }
 
     #[pyfunction]
@@ -365,7 +369,7 @@ mod _native {
             warnings.extend(done.warnings.into_iter().filter(|_| index == 0));
         }
         let timing = json!({ "runs": timing }).to_string();
-        Ok(Output { tables, warnings, trace: String::new(), timing })
+        Ok(Output { tables, warnings, unused: texts::unused(&scenario), trace: String::new(), timing })
     }
 
     #[pyfunction]

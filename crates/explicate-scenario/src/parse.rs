@@ -8,7 +8,7 @@ use crate::limits;
 use crate::model::Scenario;
 use crate::path;
 use crate::problem::{Problem, Problems, Site};
-use crate::reader::{Context, short};
+use crate::reader::{Context, Said, short};
 use crate::renamed::{self, Both};
 use crate::resolve::resolve;
 
@@ -67,8 +67,12 @@ impl Scenario {
             let mut said = ctx.warnings.take();
             said.extend(try_sweep(&ctx, &root, &stem));
             let keys = (origin == FROM_KEYS).then_some(&root);
-            let text = |(place, message)| warning(place, message, &lines, overrides, keys);
-            scenario.warnings = said.into_iter().map(text).collect();
+            for Said { place, message, unused } in said {
+                let site = site_of(place, &lines, overrides, keys);
+                let number = scenario.warnings.len();
+                scenario.unused.extend(unused.map(|key| (number, format!("{site} {key}"))));
+                scenario.warnings.push(Problem { site, message }.with_excerpt());
+            }
         }
         match scenario {
             Some(scenario) if !ctx.failed() => Ok(scenario),
@@ -101,17 +105,10 @@ fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site
 /// The `origin` of a text that a program made from keys and values: its lines are not seen, so warnings name keys.
 const FROM_KEYS: &str = "<scenario>";
 
-/// A warning behind its place, and below it the line of the file. `keys` is the document if its lines say nothing.
-fn warning(
-    place: Place,
-    message: String,
-    lines: &Lines<'_>,
-    overrides: &[(String, String)],
-    keys: Option<&Node>,
-) -> String {
+/// The site of a warning. `keys` is the document if its lines say nothing.
+fn site_of(place: Place, lines: &Lines<'_>, overrides: &[(String, String)], keys: Option<&Node>) -> Site {
     let key = keys.filter(|_| matches!(place, Place::At { .. })).and_then(|root| path::of(root, place));
-    let site = key.map_or_else(|| site(place, lines, overrides), Site::Key);
-    Problem { site, message }.with_excerpt()
+    key.map_or_else(|| site(place, lines, overrides), Site::Key)
 }
 
 fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
@@ -124,7 +121,7 @@ fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
 
 /// Resolves the scenario once more with the first value of every axis, to find paths and values that are invalid.
 /// Returns warnings about old names in paths.
-fn try_sweep(ctx: &Context<'_>, root: &Node, name: &str) -> Vec<(Place, String)> {
+fn try_sweep(ctx: &Context<'_>, root: &Node, name: &str) -> Vec<Said> {
     let Data::Table(table) = &root.data else { return Vec::new() };
     let Some(Data::Table(axes)) = table.get("sweep").map(|node| node.data.clone()) else { return Vec::new() };
     let entries = table.entries.iter().filter(|entry| entry.key != "sweep");

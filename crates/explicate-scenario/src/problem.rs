@@ -33,14 +33,19 @@ pub struct Problem {
     pub message: String,
 }
 
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Site::File { origin, line, column, .. } => write!(f, "{}:{line}:{column}", Printable(origin)),
+            Site::Override(key) => write!(f, "--set {}", Printable(key)),
+            Site::Key(path) => write!(f, "{}", Printable(path)),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.site {
-            Site::File { origin, line, column, .. } => write!(f, "{}:{line}:{column}: ", Printable(origin))?,
-            Site::Override(key) => write!(f, "--set {}: ", Printable(key))?,
-            Site::Key(path) => write!(f, "{}: ", Printable(path))?,
-        }
-        write!(f, "{}", Printable(&self.message))
+        write!(f, "{}: {}", self.site, Printable(&self.message))
     }
 }
 
