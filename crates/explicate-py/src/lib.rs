@@ -313,7 +313,7 @@ mod _native {
         let mut warnings = scenario.warnings;
         for (more, odd, log, names, time) in finished {
             tables.append(more);
-            warnings.extend(odd);
+            warnings.extend(odd.into_iter().map(|odd| odd.located(text, origin, &overrides)));
             timing.push(time);
             let Some(mut log) = log else { continue };
             if trace.is_some() {
@@ -366,7 +366,8 @@ mod _native {
             let done = done.map_err(failed)?;
             timing.push(texts::fluid_timing(&done));
             tables.append(done.tables);
-            warnings.extend(done.warnings.into_iter().filter(|_| index == 0));
+            let odd = done.warnings.into_iter().filter(|_| index == 0);
+            warnings.extend(odd.map(|odd| odd.located(text, origin, &overrides)));
         }
         let timing = json!({ "runs": timing }).to_string();
         Ok(Output { tables, warnings, unused: texts::unused(&scenario), trace: String::new(), timing })

@@ -82,7 +82,7 @@ impl Scenario {
 }
 
 /// The location of a setting in a scenario: the first of these paths of keys that the scenario contains, otherwise
-/// its beginning.
+/// its beginning. In a text that a program made it is the path of keys.
 pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
     let lines = Lines::new(origin, text);
     let mut table = document::parse(text, &lines).unwrap_or_default();
@@ -90,8 +90,12 @@ pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[
         // Overrides that could not be applied were reported when the scenario was read.
         let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
     }
-    let place = keys.iter().find_map(|key| path::find(&table, key)).unwrap_or(Place::START);
-    site(place, &lines, overrides)
+    let found = keys.iter().find_map(|key| Some((key, path::find(&table, key)?)));
+    match found {
+        Some((key, Place::At { .. })) if origin == FROM_KEYS => Site::Key(key.clone()),
+        Some((_, place)) => site(place, &lines, overrides),
+        None => site(Place::START, &lines, overrides),
+    }
 }
 
 fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site {
@@ -105,7 +109,7 @@ fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site
 /// The `origin` of a text that a program made from keys and values: its lines are not seen, so warnings name keys.
 const FROM_KEYS: &str = "<scenario>";
 
-/// The site of a warning. `keys` is the document if its lines say nothing.
+/// The same, by its key in a document whose lines say nothing: `keys` is that document.
 fn site_of(place: Place, lines: &Lines<'_>, overrides: &[(String, String)], keys: Option<&Node>) -> Site {
     let key = keys.filter(|_| matches!(place, Place::At { .. })).and_then(|root| path::of(root, place));
     key.map_or_else(|| site(place, lines, overrides), Site::Key)

@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::parse::locate;
+
 /// Location of a problem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Site {
@@ -60,6 +62,24 @@ impl fmt::Display for Printable<'_> {
                 None => f.write_str(part),
             }
         })
+    }
+}
+
+/// A warning about a run: what happened, and the settings that it is about. A run has no text with lines;
+/// [`RunWarning::located`] adds the place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunWarning {
+    /// Paths of keys, the most likely first.
+    pub keys: Vec<String>,
+    /// What happened, and what to write.
+    pub message: String,
+}
+
+impl RunWarning {
+    /// The warning as text, behind the place of the first of its keys that the scenario has, and with that line below it.
+    /// `text`, `origin` and `overrides` are the source of the scenario.
+    pub fn located(self, text: &str, origin: &str, overrides: &[(String, String)]) -> String {
+        Problem { site: locate(text, origin, overrides, &self.keys), message: self.message }.with_excerpt()
     }
 }
 
