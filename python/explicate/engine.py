@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     Packet = _native.Packet
     PortView = _native.PortView
     Sent = _native.Sent
+    Undo = _native.Undo
 else:
     # Another engine need not have these.
-    Ack, Header, Loss, Packet, PortView, Sent = (
-        getattr(_native, name, object) for name in ("Ack", "Header", "Loss", "Packet", "PortView", "Sent")
+    Ack, Header, Loss, Packet, PortView, Sent, Undo = (
+        getattr(_native, name, object) for name in ("Ack", "Header", "Loss", "Packet", "PortView", "Sent", "Undo")
     )
 
 KINDS = ("fast", "reference")

@@ -174,7 +174,7 @@ mod _native {
     }
 
     #[pymodule_export]
-    use super::authors::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent};
+    use super::authors::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent, PyUndo};
 
     #[pyfunction]
     fn register(py: Python<'_>, protocol: authors::Description) -> PyResult<()> {
