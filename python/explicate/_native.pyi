@@ -89,6 +89,15 @@ class Loss:
     repeated: bool
     marked: bool
 
+class Undo:
+    """What was taken for a loss had arrived: window and threshold when it was reported, in segments."""
+
+    now: float
+    cwnd: float
+    ssthresh: float
+    """At least three quarters of the window; `math.inf` if the sender has no threshold."""
+    srtt: float
+
 class Sent:
     """A transmission."""
 
@@ -117,6 +126,8 @@ class Output:
     def run(self) -> Table: ...
     @property
     def warnings(self) -> list[str]: ...
+    @property
+    def unused(self) -> list[tuple[str, str]]: ...
     @property
     def trace(self) -> str: ...
     @property

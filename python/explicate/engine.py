@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     Packet = _native.Packet
     PortView = _native.PortView
     Sent = _native.Sent
+    Undo = _native.Undo
 else:
     # Another engine need not have these.
-    Ack, Header, Loss, Packet, PortView, Sent = (
-        getattr(_native, name, object) for name in ("Ack", "Header", "Loss", "Packet", "PortView", "Sent")
+    Ack, Header, Loss, Packet, PortView, Sent, Undo = (
+        getattr(_native, name, object) for name in ("Ack", "Header", "Loss", "Packet", "PortView", "Sent", "Undo")
     )
 
 KINDS = ("fast", "reference")
@@ -96,10 +97,14 @@ class FlowGroup(TypedDict):
 
 
 class Checked(TypedDict):
-    """Facts about a valid scenario. ``sweep`` is a list of ``[key, values]``."""
+    """Facts about a valid scenario. ``sweep`` is a list of ``[key, values]``.
+
+    ``unused`` has those ``warnings`` that are about a setting which nothing uses, each with the setting.
+    """
 
     resolved: str
     warnings: list[str]
+    unused: list[tuple[str, str]]
     runs: int
     seed: int
     duration_s: float
@@ -131,6 +136,7 @@ class Output:
     samples: pl.DataFrame
     run: pl.DataFrame
     warnings: tuple[str, ...]
+    unused: tuple[tuple[str, str], ...]
     trace: str
     timing: Any
 
@@ -302,6 +308,7 @@ def _output(raw: _native.Output) -> Output:
         samples=pl.DataFrame(raw.samples),
         run=pl.DataFrame(raw.run),
         warnings=tuple(raw.warnings),
+        unused=tuple(raw.unused),
         trace=raw.trace,
         timing=json.loads(raw.timing),
     )

@@ -106,6 +106,7 @@ def run_source(
         output.samples,
         output.run,
         warnings=tuple(source.anonymous(warning) for warning in output.warnings),
+        unused={source.anonymous(warning): setting for warning, setting in output.unused},
         trace=output.trace,
         timing=output.timing,
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from explicate import engine
-from explicate.engine import Ack, Loss, Packet, PortView, Sent
+from explicate.engine import Ack, Loss, Packet, PortView, Sent, Undo
 from explicate.errors import BadInputError
 
 Probe = Callable[[str, float], None]
@@ -113,6 +113,12 @@ class Sender:
     def on_start(self, now: float, rtt: float) -> None:
         """Handle the first sample of the round-trip time: the connection is set up."""
 
+    def on_idle(self, now: float, idle: float, timeout: float) -> None:
+        """Handle new data after silence: nothing is outstanding, and the last packet left `idle` seconds ago.
+
+        `timeout` is the retransmission timeout. It may change the allowance. Not called before the first packet.
+        """
+
     def on_send(self, packet: Packet, sent: Sent) -> None:
         """Fill in the congestion header of a data packet that is about to leave."""
 
@@ -123,6 +129,16 @@ class Sender:
     def on_loss(self, loss: Loss) -> None:
         """Handle a loss or mark."""
         raise NotImplementedError
+
+    def threshold(self) -> float:
+        """Return where slow start ends, in segments; it is saved when a loss is reported, for `on_undo`."""
+        return math.inf
+
+    def on_undo(self, undo: Undo) -> None:
+        """Take the response to the last loss back: what was taken for lost had arrived.
+
+        Without it `resume` is called with the window before the loss, if that is larger than the present one.
+        """
 
     def on_timer(self, now: float) -> None:
         """Handle the expiry of the timer that `next_timer` returned."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,8 @@ class Results:
 
     `axes` names the leading columns that a sweep or comparison put before each table's own; a plain run has none.
     `warnings` are the scenario's, `trace` is the packet trace as text if requested, `timing` is the engine's
-    report of wall time, which is no result; `wanted` are the measures that a sweep was asked for.
+    report of wall time, which is no result; `wanted` are the measures that a sweep was asked for. `unused` has the
+    setting of each warning that nothing uses one; it is not written to files.
     """
 
     flows: pl.DataFrame
@@ -53,6 +54,7 @@ class Results:
     trace: str = ""
     timing: Any = None
     wanted: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
         """Return whether axes and tables are equal."""
@@ -229,7 +231,7 @@ class Results:
                 f"{folder / DESCRIPTION}: results of another version of explicate (format {about['format']}, not "
                 f"{FORMAT}); run it again"
             )
-        tables = {name: _table(folder, name, about["axes"]) for name in TABLES}
+        tables: dict[str, Any] = {name: _table(folder, name, about["axes"]) for name in TABLES}
         for name, digest in about.get("sha256", {}).items():
             if name in TABLES and _digest(folder / f"{name}.parquet") != digest:
                 raise BadInputError(
@@ -269,6 +271,16 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def used_elsewhere(unused: Iterable[Mapping[str, str]]) -> set[str]:
+    """Return the warnings of settings that one scenario of several does not use, but another one does.
+
+    `unused` has the warnings of each scenario with the setting that it does not use.
+    """
+    each = list(unused)
+    nowhere = set[str].intersection(*(set(one.values()) for one in each)) if each else set[str]()
+    return {warning for one in each for warning, setting in one.items() if setting not in nowhere}
+
+
 def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Results:
     """Put the results of many `points` below each other, the points' values as leading columns.
 
@@ -284,7 +296,8 @@ def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Re
             for point, result in zip(points, results, strict=True)
         ]
         tables[name] = pl.concat(frames, how="vertical_relaxed")
-    warnings = dict.fromkeys(warning for result in results for warning in result.warnings)
+    useful = used_elsewhere(result.unused for result in results)
+    warnings = dict.fromkeys(warning for result in results for warning in result.warnings if warning not in useful)
     timing = [{"point": dict(point), "timing": result.timing} for point, result in zip(points, results, strict=True)]
     return Results(**tables, axes=axes, warnings=tuple(warnings), timing=timing)
 

@@ -24,11 +24,12 @@ class Scenario:
 
     Keys and values are those of a scenario file (docs/scenarios.md): quantities are texts with a unit, tables dicts.
     A key that Python reserves gets an underscore (``from_``); a key with the value None is left out. The engine checks
-    keys and quantities when the scenario is run. Values that TOML cannot hold raise TypeError at once.
+    keys and quantities when the scenario is run. Values that TOML cannot hold raise TypeError at once. `stack` is the
+    TCP of all hosts, such as ``linux``; a group of flows can have another one.
     """
 
-    def __init__(self, name: str | None = None, **keys: Any) -> None:
-        self._content = _table({"name": name, **keys}, "")
+    def __init__(self, name: str | None = None, *, stack: str | None = None, **keys: Any) -> None:
+        self._content = _table({"name": name, "stack": stack, **keys}, "")
 
     @classmethod
     def of(cls, scenario: ScenarioLike) -> Scenario:
@@ -79,9 +80,12 @@ class Scenario:
                 made = made.node(end)
         return made.add("link", name=name, from_=from_, to=to, **keys)
 
-    def flows(self, name: str, protocol: str, **keys: Any) -> Scenario:
-        """Return the scenario with one more group of flows, such as ``flows("bulk", "xcp", count=3)``."""
-        return self.add("flows", name=name, protocol=protocol, **keys)
+    def flows(self, name: str, protocol: str, *, stack: str | None = None, **keys: Any) -> Scenario:
+        """Return the scenario with one more group of flows, such as ``flows("bulk", "xcp", count=3)``.
+
+        `stack` is the TCP of its hosts, by default the scenario's.
+        """
+        return self.add("flows", name=name, protocol=protocol, stack=stack, **keys)
 
     def add(self, table: str, **keys: Any) -> Scenario:
         """Return the scenario with one more entry of a list of tables, such as ``medium`` or ``reroute``."""

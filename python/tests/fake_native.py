@@ -47,6 +47,7 @@ class Output:
             Table(tables[name]) for name in ("flows", "links", "samples", "run")
         )
         self.warnings, self.trace, self.timing = warnings, trace, timing
+        self.unused: list[tuple[str, str]] = []
 
 
 FLOW_COLUMNS: dict[str, Any] = {
@@ -180,6 +181,7 @@ def check(text: str, origin: str, base: str, overrides: list[tuple[str, str]], f
         {
             "resolved": _toml(scenario),
             "warnings": _warnings(scenario, origin),
+            "unused": [],
             "runs": scenario["runs"],
             "seed": scenario["seed"],
             "duration_s": _seconds(scenario["duration"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -165,3 +166,16 @@ def test_the_documented_example_runs() -> None:
     exec(page.split("```python\n")[1].split("```")[0], names)
     assert names["results"].flows["variant"].unique(maintain_order=True).to_list() == ["xcp", "newreno"]
     assert names["lossy"].to_dict()["flows"] == names["calm"].to_dict()["flows"]
+
+
+def test_a_stack_is_for_all_flows_or_for_a_group(native_real: ModuleType) -> None:
+    made = Scenario("two", stack="linux", duration="1s").flows("a", "cubic").flows("b", "cubic", stack="ns2")
+    assert (made.to_dict()["stack"], [group.get("stack") for group in made.to_dict()["flows"]]) == (
+        "linux",
+        [None, "ns2"],
+    )
+    resolved = tomllib.loads(Source.of(made).check()["resolved"])
+    assert [group["stack"] for group in resolved["flows"]] == ["linux", "ns2"]
+    assert "stack" not in Scenario("none").flows("a", "cubic").to_dict()["flows"][0]
+    with pytest.raises(explicate.ScenarioError, match=r"`stack` cannot be `linus`.*did you mean `linux`"):
+        explicate.run(made.replace(stack="linus"))

@@ -101,7 +101,7 @@ def test_headers_convert_throughput_to_goodput(native_real: ModuleType, monkeypa
     assert (flows["goodput_bps"] / expected - 1).abs().max() < 0.001  # type: ignore[operator]
 
 
-def test_a_run_warns_of_what_it_saw(native_real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_warns_of_what_it_saw(native_real: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(engine, "_native", native_real)
     text = """
         duration = "2s"
@@ -109,10 +109,65 @@ def test_a_run_warns_of_what_it_saw(native_real: ModuleType, monkeypatch: pytest
         flows = [{ name = "loud", count = 2, protocol = "greedy/none", params = { rate = "10Mbit/s" } }]
     """
     narrow = {"topology.access": '{ rate = "2Mbit/s", queue = { limit = "10pkt" } }'}
-    refused = "`s0` refused more packets of its own flows than it delivered over s0->r1"
-    assert not any(w.startswith(refused) for w in explicate.run(text).warnings)
+    refused = "--set topology.access: `s0` refused more packets of its own flows than it delivered over s0->r1"
+    assert not any("refused" in w for w in explicate.run(text).warnings)
     for results in (explicate.run(text, set=narrow, runs=3), explicate.sweep(text, {"seed": [1, 2]}, set=narrow)):
         assert sum(w.startswith(refused) for w in results.warnings) == 1, "once, however many runs"
+    # The place is that of the cause, in a file its line, whose path no result has.
+    cut = tmp_path / "cut.toml"
+    cut.write_text(
+        'duration = "3s"\nwarmup = "1s"\n[[link]]\nname = "r1->r2"\nchannel = [{ kind = "random_loss", rate = "100%" }]\n'
+        '[[flows]]\nname = "bulk"\nprotocol = "cubic"\n',
+        encoding="utf-8",
+    )
+    starved = "a flow of `bulk` delivered nothing after the warm-up"
+    axes = {"flows.bulk.protocol": ["cubic", "newreno"]}
+    for results in (explicate.run(cut), explicate.sweep(cut, axes), explicate.compare(cut, ["cubic", "newreno"])):
+        told = [warning for warning in results.warnings if starved in warning]
+        assert [warning.splitlines()[0].partition(": ")[0] for warning in told] == ["scenario:6:1"]
+    made = explicate.Scenario.of(cut)
+    assert any(warning.startswith(f"flows.bulk: {starved}") for warning in explicate.run(made).warnings)
+
+
+def test_what_one_scenario_of_several_uses_is_not_superfluous(native_real: ModuleType, tmp_path: Path) -> None:
+    """A key that XCP uses and CUBIC does not is there for XCP; one that neither uses is warned of once."""
+    text = engine.template("dumbbell")
+    few = {**SMALL, "flows.0.protocol": "xcp", "topology.bottleneck.capacity": "8Mbit/s"}
+    idle = {**few, "flows.0.size": "10kB", "flows.0.stop": "400ms"}
+
+    def told(results: explicate.Results, what: str) -> list[str]:
+        return [warning for warning in results.warnings if what in warning]
+
+    alone = explicate.run(text, set={**few, "flows.0.protocol": "cubic"})
+    assert len(told(alone, "`capacity` has no effect")) == 1
+    both = ["xcp", "cubic"]
+    axes, seen = {"flows.0.protocol": both}, "`stop` has no effect"
+    for given, stop in ((few, 0), (idle, 1)):
+        for results in (
+            explicate.compare(text, both, set=given),
+            explicate.sweep(text, axes, set=given),
+            explicate.sweep(text, axes, set=given, store=tmp_path / "runs"),
+            explicate.sweep(text, axes, set=given, store=tmp_path / "runs"),
+        ):
+            assert told(results, "`capacity` has no effect") == []
+            assert len(told(results, seen)) == stop
+    # Neither uses it.
+    for results in (
+        explicate.compare(text, ["newreno", "cubic"], set=few),
+        explicate.compare(text, ["cubic"], set=few),
+    ):
+        assert len(told(results, "`capacity` has no effect")) == 1
+    # Each says so in its own words.
+    guarded = explicate.compare(text, ["newreno", "cubic"], set={**few, "flows.0.params.guard": "on"})
+    assert len(told(guarded, "`guard` has no effect")) == 2
+    assert told(explicate.compare(text, both, set={**few, "flows.0.params.guard": "on"}), "`guard`") == []
+    # Settings in a file, and a value of an axis that switches others off.
+    file = tmp_path / "mine.toml"
+    file.write_text(text + '[[link]]\nname = "r1->r2"\ncapacity = "8Mbit/s"\n', encoding="utf-8")
+    assert told(explicate.compare(file, both, set=SMALL), "`capacity`") == []
+    lossy = {**SMALL, "topology.bottleneck.channel": '[{ kind = "random_loss", rate = "1%", spread = 0.5 }]'}
+    words = {"topology.bottleneck.channel.0.distribution": ["pareto", "normal"]}
+    assert told(explicate.sweep(text, words, set=lossy), "`spread`") == []
 
 
 def test_sampled_objects_are_flows_and_links(either: ModuleType) -> None:

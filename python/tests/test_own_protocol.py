@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from polars.testing import assert_frame_equal
 
 import explicate
-from explicate import Ack, Allowance, Loss, Packet, Param, PortView, Scenario, Sent, engine, protocols
+from explicate import Ack, Allowance, Loss, Packet, Param, PortView, Scenario, Sent, Undo, engine, protocols
 from explicate.sweeps.executors import opened
 
 ROOT = Path(__file__).parents[2]
@@ -172,6 +172,82 @@ def test_timers_move_on() -> None:
 
     with pytest.raises(ValueError, match=r"after on_timer at 0\.5 s the next timer is at 0\.5 s; it must be later"):
         explicate.run(registered(Stuck))
+
+
+def reordered(name: str) -> str:
+    """Return a scenario whose path reorders packets and loses none before its queue is full."""
+    return f"""
+        duration = "8s"
+        topology = {{ pairs = 1, bottleneck = {{ rate = "10Mbit/s", delay = "10ms" }} }}
+        link = [{{ name = "r1->r2", channel = [{{ kind = "jitter", mean = "20ms" }}] }}]
+        flows = [{{ name = "one", protocol = "{name}/rack", stack = "linux" }}]
+    """
+
+
+def test_a_response_to_no_loss_is_taken_back() -> None:
+    class Halves(Fixed):
+        cwnd, before = 16.0, 0.0
+        undone: ClassVar[list[Undo]] = []
+
+        def allowance(self) -> float:
+            return self.cwnd
+
+        def threshold(self) -> float:
+            return 100
+
+        def on_loss(self, loss: Loss) -> None:
+            Halves.before, self.cwnd = self.cwnd, 8
+
+        def on_undo(self, undo: Undo) -> None:
+            assert undo.cwnd == Halves.before
+            self.cwnd = undo.cwnd
+            Halves.undone.append(undo)
+
+    registered(Halves)
+    explicate.run(reordered("mine"))
+    assert Halves.undone
+    for undo in Halves.undone:
+        assert (undo.ssthresh, 0 < undo.now < 8, 0.02 < undo.srtt < 1) == (100, True, True)
+
+    class Resumes(Halves):
+        """Has the default of the core: `resume`."""
+
+        windows: ClassVar[list[float]] = []
+        on_undo = explicate.Sender.on_undo
+
+        def resume(self, now: float, window: float, srtt: float) -> None:
+            self.cwnd = window
+            Resumes.windows.append(window)
+
+    registered(Resumes)
+    explicate.run(reordered("mine"))
+    assert set(Resumes.windows) == {16.0}
+
+    class Wrong(Halves):
+        def threshold(self) -> float:
+            return math.nan
+
+    registered(Wrong)
+    with pytest.raises(ValueError, match="a threshold of NaN segments"):
+        explicate.run(reordered("mine"))
+
+
+def test_silence_is_told() -> None:
+    class Idle(Fixed):
+        seen: ClassVar[list[tuple[float, float, float]]] = []
+
+        def on_idle(self, now: float, idle: float, timeout: float) -> None:
+            Idle.seen.append((now, idle, timeout))
+
+    registered(Idle)
+    explicate.run("""
+        duration = "10s"
+        topology = { pairs = 1, bottleneck = { rate = "10Mbit/s", delay = "10ms" } }
+        flows = [{ name = "one", protocol = "mine/newreno", on_off = { on = "1s", off = "2s" } }]
+    """)
+    # From 3, 6 and 9 s on.
+    assert [round(now, 2) for now, _, _ in Idle.seen] == pytest.approx([3, 6, 9], abs=0.05)
+    assert all(1.9 < idle < 2.1 and 0.02 < timeout < 3 for _, idle, timeout in Idle.seen)
 
 
 class NoLoss(explicate.Sender):

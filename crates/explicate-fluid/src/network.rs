@@ -12,6 +12,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_scenario::limits;
 use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Traffic};
+use explicate_scenario::problem::RunWarning;
 
 use crate::error::{MOST_PLACES, RunError};
 use crate::link_stats::LinkStats;
@@ -121,7 +122,7 @@ pub(crate) struct Network {
     /// Length of a step, s.
     pub(crate) dt: f64,
     /// Warnings.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<RunWarning>,
 }
 
 /// A class without its rings.
@@ -174,7 +175,7 @@ fn ack_bytes(group: &FlowGroup) -> f64 {
 }
 
 /// Flows grouped by path and start.
-fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, RunError> {
+fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<RunWarning>) -> Result<Vec<Draft>, RunError> {
     let routes = scenario.routes().next().ok_or(RunError::NoRoutes)?;
     let paths = flow_paths(scenario, routes)?;
     let mut drafts = Vec::new();
@@ -198,11 +199,15 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
             }
         }
         if let Processing::UpTo(_) = group.processing {
-            warnings.push(format!("[[flows]] `{}`: a fluid has no packets, so `processing` is ignored", group.name));
+            let keys = vec![format!("flows.{}.processing", group.name), "processing".to_string()];
+            let message = format!("[[flows]] `{}`: a fluid has no packets, so `processing` is ignored", group.name);
+            warnings.push(RunWarning { keys, message });
         }
         if merged > 0 {
-            let message = "starts of its flows are merged, so that no path has more than";
-            warnings.push(format!("[[flows]] `{}`: {merged} {message} {STARTS}", group.name));
+            let keys = vec![format!("flows.{}.start", group.name), format!("flows.{}", group.name)];
+            let what = "starts of its flows are merged, so that no path has more than";
+            let message = format!("[[flows]] `{}`: {merged} {what} {STARTS}", group.name);
+            warnings.push(RunWarning { keys, message });
         }
         for (k, starts) in of_path.into_iter().enumerate() {
             let (there, back) = paths.get(k);

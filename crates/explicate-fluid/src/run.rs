@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use explicate_build::tables::Tables;
 use explicate_scenario::model::Scenario;
+use explicate_scenario::problem::RunWarning;
 
 use crate::engine::Engine;
 use crate::error::RunError;
@@ -16,7 +17,7 @@ pub struct Done {
     /// Its tables; the rows of `flows` are classes.
     pub tables: Tables,
     /// Warnings.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<RunWarning>,
     /// Wall time of the run, seconds: set-up, and then the steps.
     pub wall_s: (f64, f64),
     /// Number of steps, hops of classes per step, and classes.

@@ -38,11 +38,14 @@ fn what_is_covered_passes() {
 #[test]
 fn processing_is_left_out() {
     let warned = |head: &str| {
-        let scenario = Scenario::parse_fluid(&format!("{head}{DUMBBELL}"), "x.toml", Path::new("."), &[]).unwrap();
-        run(&scenario, 0, "test", &|_| true).unwrap().warnings
+        let text = format!("{head}{DUMBBELL}");
+        let scenario = Scenario::parse_fluid(&text, "x.toml", Path::new("."), &[]).unwrap();
+        let said = run(&scenario, 0, "test", &|_| true).unwrap().warnings;
+        said.into_iter().map(|warning| warning.located(&text, "x.toml", &[])).collect::<Vec<String>>()
     };
     assert!(warned("").is_empty() && warned("processing = \"none\"\n").is_empty());
     let said = warned("processing = \"0.8ms\"\n");
+    assert!(said[0].starts_with("x.toml:1:14: "), "{said:?}");
     assert!(said.len() == 1 && said[0].contains("[[flows]] `one`") && said[0].contains("`processing`"), "{said:?}");
 }
 

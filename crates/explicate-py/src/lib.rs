@@ -144,6 +144,9 @@ mod _native {
         tables: Tables,
         #[pyo3(get)]
         warnings: Vec<String>,
+        /// Of the warnings those of settings that nothing uses, each with its setting.
+        #[pyo3(get)]
+        unused: Vec<(String, String)>,
         #[pyo3(get)]
         trace: String,
         #[pyo3(get)]
@@ -171,7 +174,7 @@ mod _native {
     }
 
     #[pymodule_export]
-    use super::authors::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent};
+    use super::authors::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent, PyUndo};
 
     #[pyfunction]
     fn register(py: Python<'_>, protocol: authors::Description) -> PyResult<()> {
@@ -306,10 +309,11 @@ mod _native {
         let finished = finished?.map_err(failed)?;
         let links = link_names(&scenario);
         let (mut tables, mut followed, mut timing) = (Tables::default(), String::new(), Vec::new());
+        let unused = texts::unused(&scenario);
         let mut warnings = scenario.warnings;
         for (more, odd, log, names, time) in finished {
             tables.append(more);
-            warnings.extend(odd);
+            warnings.extend(odd.into_iter().map(|odd| odd.located(text, origin, &overrides)));
             timing.push(time);
             let Some(mut log) = log else { continue };
             if trace.is_some() {
@@ -320,7 +324,7 @@ mod _native {
             }
         }
         let timing = json!({ "runs": timing }).to_string();
-        Ok(Output { tables, warnings, trace: followed, timing })
+        Ok(Output { tables, warnings, unused, trace: followed, timing })
     }
 
     #[pyfunction]
@@ -362,10 +366,11 @@ mod _native {
             let done = done.map_err(failed)?;
             timing.push(texts::fluid_timing(&done));
             tables.append(done.tables);
-            warnings.extend(done.warnings.into_iter().filter(|_| index == 0));
+            let odd = done.warnings.into_iter().filter(|_| index == 0);
+            warnings.extend(odd.map(|odd| odd.located(text, origin, &overrides)));
         }
         let timing = json!({ "runs": timing }).to_string();
-        Ok(Output { tables, warnings, trace: String::new(), timing })
+        Ok(Output { tables, warnings, unused: texts::unused(&scenario), trace: String::new(), timing })
     }
 
     #[pyfunction]

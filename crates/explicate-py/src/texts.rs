@@ -117,6 +117,11 @@ pub(crate) fn companions(kind: &str) -> Value {
     companion.map_or_else(|| json!({}), |(name, text)| json!({ name: text }))
 }
 
+/// The warnings of settings that nothing uses, each with its setting.
+pub(crate) fn unused(s: &Scenario) -> Vec<(String, String)> {
+    s.unused.iter().map(|(number, setting)| (s.warnings[*number].clone(), setting.clone())).collect()
+}
+
 /// The report of `check` on a scenario.
 pub(crate) fn checked(s: &Scenario) -> Value {
     let group =
@@ -124,6 +129,7 @@ pub(crate) fn checked(s: &Scenario) -> Value {
     json!({
         "resolved": s.resolved,
         "warnings": s.warnings,
+        "unused": unused(s),
         "runs": s.runs,
         "seed": s.seed,
         "duration_s": s.duration.to_seconds(),

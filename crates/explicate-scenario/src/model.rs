@@ -45,6 +45,9 @@ pub struct Scenario {
     pub host_queues: BTreeSet<usize>,
     /// Warnings, which do not stop a run: nothing measured, a buffer smaller than one packet, and so on.
     pub warnings: Vec<String>,
+    /// Of the warnings those of settings that nothing uses, by number, with the setting: its place and its key. Scenarios that
+    /// are compared have the same settings: one that any of them uses is not superfluous.
+    pub unused: Vec<(usize, String)>,
     /// The scenario with every default filled in, as TOML that parses to the same scenario.
     pub resolved: String,
 }

@@ -173,7 +173,7 @@ pub(crate) fn check(
         }
         for name in rule.params.iter().filter(|name| values.number(name).is_some()) {
             if let Some(at) = place(name) {
-                ctx.warn(at, format!("`{name}` of {title} has no effect {why}"), write);
+                ctx.unused(at, name, format!("`{name}` of {title} has no effect {why}"), write);
             }
         }
     }

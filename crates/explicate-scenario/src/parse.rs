@@ -8,7 +8,7 @@ use crate::limits;
 use crate::model::Scenario;
 use crate::path;
 use crate::problem::{Problem, Problems, Site};
-use crate::reader::{Context, short};
+use crate::reader::{Context, Said, short};
 use crate::renamed::{self, Both};
 use crate::resolve::resolve;
 
@@ -67,8 +67,12 @@ impl Scenario {
             let mut said = ctx.warnings.take();
             said.extend(try_sweep(&ctx, &root, &stem));
             let keys = (origin == FROM_KEYS).then_some(&root);
-            let text = |(place, message)| warning(place, message, &lines, overrides, keys);
-            scenario.warnings = said.into_iter().map(text).collect();
+            for Said { place, message, unused } in said {
+                let site = site_of(place, &lines, overrides, keys);
+                let number = scenario.warnings.len();
+                scenario.unused.extend(unused.map(|key| (number, format!("{site} {key}"))));
+                scenario.warnings.push(Problem { site, message }.with_excerpt());
+            }
         }
         match scenario {
             Some(scenario) if !ctx.failed() => Ok(scenario),
@@ -78,10 +82,14 @@ impl Scenario {
 }
 
 /// The location of a setting in a scenario: the first of these paths of keys that the scenario contains, otherwise
-/// its beginning.
+/// its beginning. In a text that a program made it is the path of keys.
 pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
     let lines = Lines::new(origin, text);
-    site(place(text, &lines, overrides, keys).unwrap_or(Place::START), &lines, overrides)
+    match place(text, &lines, overrides, keys) {
+        Some((key, Place::At { .. })) if origin == FROM_KEYS => Site::Key(key.clone()),
+        Some((_, place)) => site(place, &lines, overrides),
+        None => site(Place::START, &lines, overrides),
+    }
 }
 
 /// Whether the scenario contains the setting at this path of keys.
@@ -89,13 +97,19 @@ pub fn is_written(text: &str, overrides: &[(String, String)], key: &str) -> bool
     place(text, &Lines::new("", text), overrides, &[key.to_string()]).is_some()
 }
 
-fn place(text: &str, lines: &Lines<'_>, overrides: &[(String, String)], keys: &[String]) -> Option<Place> {
+/// The first of these paths that the scenario contains, and its place.
+fn place<'k>(
+    text: &str,
+    lines: &Lines<'_>,
+    overrides: &[(String, String)],
+    keys: &'k [String],
+) -> Option<(&'k String, Place)> {
     let mut table = document::parse(text, lines).unwrap_or_default();
     for (i, (key, value)) in overrides.iter().enumerate() {
         // Overrides that could not be applied were reported when the scenario was read.
         let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
     }
-    keys.iter().find_map(|key| path::find(&table, key))
+    keys.iter().find_map(|key| Some((key, path::find(&table, key)?)))
 }
 
 fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site {
@@ -109,17 +123,10 @@ fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site
 /// The `origin` of a text that a program made from keys and values: its lines are not seen, so warnings name keys.
 const FROM_KEYS: &str = "<scenario>";
 
-/// A warning behind its place, and below it the line of the file. `keys` is the document if its lines say nothing.
-fn warning(
-    place: Place,
-    message: String,
-    lines: &Lines<'_>,
-    overrides: &[(String, String)],
-    keys: Option<&Node>,
-) -> String {
+/// The same, by its key in a document whose lines say nothing: `keys` is that document.
+fn site_of(place: Place, lines: &Lines<'_>, overrides: &[(String, String)], keys: Option<&Node>) -> Site {
     let key = keys.filter(|_| matches!(place, Place::At { .. })).and_then(|root| path::of(root, place));
-    let site = key.map_or_else(|| site(place, lines, overrides), Site::Key);
-    Problem { site, message }.with_excerpt()
+    key.map_or_else(|| site(place, lines, overrides), Site::Key)
 }
 
 fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
@@ -132,7 +139,7 @@ fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
 
 /// Resolves the scenario once more with the first value of every axis, to find paths and values that are invalid.
 /// Returns warnings about old names in paths.
-fn try_sweep(ctx: &Context<'_>, root: &Node, name: &str) -> Vec<(Place, String)> {
+fn try_sweep(ctx: &Context<'_>, root: &Node, name: &str) -> Vec<Said> {
     let Data::Table(table) = &root.data else { return Vec::new() };
     let Some(Data::Table(axes)) = table.get("sweep").map(|node| node.data.clone()) else { return Vec::new() };
     let entries = table.entries.iter().filter(|entry| entry.key != "sweep");

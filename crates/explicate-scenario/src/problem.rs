@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::parse::locate;
+
 /// Location of a problem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Site {
@@ -33,14 +35,19 @@ pub struct Problem {
     pub message: String,
 }
 
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Site::File { origin, line, column, .. } => write!(f, "{}:{line}:{column}", Printable(origin)),
+            Site::Override(key) => write!(f, "--set {}", Printable(key)),
+            Site::Key(path) => write!(f, "{}", Printable(path)),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.site {
-            Site::File { origin, line, column, .. } => write!(f, "{}:{line}:{column}: ", Printable(origin))?,
-            Site::Override(key) => write!(f, "--set {}: ", Printable(key))?,
-            Site::Key(path) => write!(f, "{}: ", Printable(path))?,
-        }
-        write!(f, "{}", Printable(&self.message))
+        write!(f, "{}: {}", self.site, Printable(&self.message))
     }
 }
 
@@ -55,6 +62,24 @@ impl fmt::Display for Printable<'_> {
                 None => f.write_str(part),
             }
         })
+    }
+}
+
+/// A warning about a run: what happened, and the settings that it is about. A run has no text with lines;
+/// [`RunWarning::located`] adds the place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunWarning {
+    /// Paths of keys, the most likely first.
+    pub keys: Vec<String>,
+    /// What happened, and what to write.
+    pub message: String,
+}
+
+impl RunWarning {
+    /// The warning as text, behind the place of the first of its keys that the scenario has, and with that line below it.
+    /// `text`, `origin` and `overrides` are the source of the scenario.
+    pub fn located(self, text: &str, origin: &str, overrides: &[(String, String)]) -> String {
+        Problem { site: locate(text, origin, overrides, &self.keys), message: self.message }.with_excerpt()
     }
 }
 

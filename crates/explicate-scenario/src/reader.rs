@@ -15,14 +15,22 @@ use crate::limits;
 use crate::problem::suggestion;
 use crate::quantity;
 
+/// A warning.
+pub(crate) struct Said {
+    pub(crate) place: Place,
+    pub(crate) message: String,
+    /// The key of the setting, if the warning is that nothing uses it.
+    pub(crate) unused: Option<String>,
+}
+
 /// Shared state of all readers: the folder of files, and the problems and warnings found.
 pub(crate) struct Context<'a> {
     pub(crate) base: &'a Path,
     /// Files by name if there is no folder.
     pub(crate) among: Option<&'a BTreeMap<String, String>>,
     pub(crate) problems: RefCell<Vec<(Place, String)>>,
-    /// Warnings with their places.
-    pub(crate) warnings: RefCell<Vec<(Place, String)>>,
+    /// Warnings in order.
+    pub(crate) warnings: RefCell<Vec<Said>>,
     /// Files that were read already.
     pub(crate) files: RefCell<BTreeMap<String, Arc<[u64]>>>,
     /// The scenario is for a fluid model, with higher limits than for packets.
@@ -45,8 +53,15 @@ impl<'a> Context<'a> {
     }
     /// Warns of a setting: its place, what follows from it, and what to write.
     pub(crate) fn warn(&self, place: Place, what: impl Display, write: impl Display) {
+        self.say(place, None, what, write);
+    }
+    /// The same of a setting, by its key, that nothing in this scenario uses. In a comparison another scenario may use it.
+    pub(crate) fn unused(&self, place: Place, key: &str, what: impl Display, write: impl Display) {
+        self.say(place, Some(key.to_string()), what, write);
+    }
+    fn say(&self, place: Place, unused: Option<String>, what: impl Display, write: impl Display) {
         debug_assert!(place != Place::START, "a warning needs a place: {what}");
-        self.warnings.borrow_mut().push((place, format!("{what}; {write}")));
+        self.warnings.borrow_mut().push(Said { place, message: format!("{what}; {write}"), unused });
     }
     pub(crate) fn failed(&self) -> bool {
         !self.problems.borrow().is_empty()

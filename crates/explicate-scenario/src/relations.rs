@@ -163,7 +163,7 @@ pub(crate) fn over_time(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, s
             && only.weight != 1.0
         {
             let what = "`weight` has no effect, because there is one class";
-            ctx.warn(props.at("classes"), what, "add another, or remove it");
+            ctx.unused(props.at("classes"), "weight", what, "add another, or remove it");
         }
     }
     for (m, medium) in graph.media.iter().enumerate() {
@@ -253,7 +253,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         let name = &group.name;
         if let (Traffic::Sized(_), Some(_)) = (group.traffic, group.stop) {
             let what = format!("`stop` has no effect on the flows of `{name}`, which end with their `size`");
-            ctx.warn(place(&["stop"]), what, "remove one of them");
+            ctx.unused(place(&["stop"]), "stop", what, "remove one of them");
         }
         if let Start::Spread { from, over } | Start::Uniform { from, over } = group.start
             && from < end
@@ -269,7 +269,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         {
             let what =
                 format!("`on_off` has no effect on the flows of `{name}`: the first on-period is as long as the run");
-            ctx.warn(place(&["on_off"]), what, "write a shorter `on` or a longer `duration`");
+            ctx.unused(place(&["on_off"]), "on_off", what, "write a shorter `on` or a longer `duration`");
         }
         of_params(ctx, scenario, group, phases, &|param| place(&["params", param]));
     }
@@ -296,12 +296,12 @@ fn of_params(
     let by_linux = params.acks == Acks::Linux;
     for param in ["ack_every", "ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && by_linux) {
         let what = format!("`{param}` has no effect on the flows of `{name}` with `acks = \"linux\"`");
-        ctx.warn(place(param), what, "remove it, or write `acks = \"counted\"`");
+        ctx.unused(place(param), param, what, "remove it, or write `acks = \"counted\"`");
     }
     let at_once = params.ack_every <= 1.0 && !by_linux;
     for param in ["ack_delay", "quick_acks"].into_iter().filter(|p| given(p) && at_once) {
         let what = format!("`{param}` has no effect on the flows of `{name}` without `ack_every` above 1");
-        ctx.warn(place(param), what, "write `ack_every = 2`, or remove it");
+        ctx.unused(place(param), param, what, "write `ack_every = 2`, or remove it");
     }
     let way = |phases: &mut [Routes]| -> Option<(Vec<u32>, Vec<u32>)> {
         let &(from, to) = group.ends.first()?;
@@ -326,7 +326,7 @@ fn of_params(
         };
         if !data.iter().any(marks) {
             let what = format!("`ecn` has no effect on the flows of `{name}`: no queue on their path marks");
-            ctx.warn(place("ecn"), what, "write one that does on their path, like `queue = \"red\"`");
+            ctx.unused(place("ecn"), "ecn", what, "write one that does on their path, like `queue = \"red\"`");
         }
     }
     if given("receiver_window") && matches!(group.traffic, Traffic::Bulk) {

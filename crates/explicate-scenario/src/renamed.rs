@@ -2,7 +2,7 @@
 
 use crate::document::{Data, Node, Place, Table};
 use crate::keys::{Form, Key, ROOT};
-use crate::reader::Context;
+use crate::reader::{Context, Said};
 
 /// Parameters of channels: kind, old name, new name.
 const CHANNEL_PARAMS: &[(&str, &str, &str)] =
@@ -103,7 +103,7 @@ impl Update<'_> {
 
     fn warn(&self, place: Place, path: &str, old: &str, new: &str) {
         let (what, write) = (format!("{path}: `{old}` is now called `{new}`"), "write that");
-        let said = |known: &(Place, String)| known.1.starts_with(&what);
+        let said = |known: &Said| known.message.starts_with(&what);
         if !self.ctx.warnings.borrow().iter().any(said) {
             self.ctx.warn(place, what, format!("{write}: the old name works for one more release"));
         }

@@ -54,6 +54,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         sweep: read_sweep(&reader),
         host_queues: BTreeSet::new(),
         warnings: Vec::new(),
+        unused: Vec::new(),
         resolved: String::new(),
     };
     checks::duration(&reader, &scenario);

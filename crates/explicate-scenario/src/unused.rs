@@ -108,7 +108,7 @@ pub(crate) fn links(
             port(ctx, scenario, props, links, &scenario.links[links[0]], loads);
             if props.rate_is_replaced(rate) {
                 let what = "`rate` has no effect beside a channel with a rate of its own";
-                ctx.warn(props.at("rate"), what, "remove one of them");
+                ctx.unused(props.at("rate"), "rate", what, "remove one of them");
             }
         }
     }
@@ -130,14 +130,19 @@ pub(crate) fn links(
         && generator.cross < 2
     {
         let what = "the range of `delay` has no effect, because there is one pair of hosts: its first end counts";
-        ctx.warn(graph.props[1].props.at("delay"), what, "write one time, or more `pairs`");
+        ctx.unused(graph.props[1].props.at("delay"), "delay", what, "write one time, or more `pairs`");
     }
     if generator.cross > 1 {
         let first = generator.beside(0, 0).0;
         let hosts = first..first + 2 * generator.cross * generator.hops;
         if !scenario.flows.iter().any(|g| g.ends.iter().any(|(from, to)| hosts.contains(from) || hosts.contains(to))) {
             let what = "`cross` makes hosts, but no flow begins or ends there";
-            ctx.warn(reader.at(&["topology", "cross"]), what, "add [[flows]] with `path = \"cross\"`, or remove it");
+            ctx.unused(
+                reader.at(&["topology", "cross"]),
+                "cross",
+                what,
+                "add [[flows]] with `path = \"cross\"`, or remove it",
+            );
         }
     }
 }
@@ -159,21 +164,26 @@ fn port(ctx: &Context<'_>, scenario: &Scenario, props: &Props, links: &[usize], 
     {
         let name = protocol.name();
         let what = format!("the {name} router of {there} has nothing to do: no flow with a router's feedback crosses");
-        ctx.warn(props.at("router"), what, format!("write `protocol = {name:?}` for a flow there, or remove it"));
+        ctx.unused(
+            props.at("router"),
+            "router",
+            what,
+            format!("write `protocol = {name:?}` for a flow there, or remove it"),
+        );
     }
     // Disciplines that drop at the tail do not know the capacity, and have no timers.
     let plain = made.queues().all(|queue| queue.kind.name() == DEFAULT_QUEUE);
     if props.sets_capacity(made.rate) && !controllers && plain {
         let what = format!("`capacity` has no effect on {there}: no router and no queue there uses it");
-        ctx.warn(props.at("capacity"), what, "remove it, or use a protocol with a router");
+        ctx.unused(props.at("capacity"), "capacity", what, "remove it, or use a protocol with a router");
     }
     if props.clock_tick() > Time::ZERO && !controllers && plain {
         let what = format!("`clock_tick` has no effect on {there}: no router and no queue there has a timer");
-        ctx.warn(props.at("clock_tick"), what, "remove it, or use a protocol with a router");
+        ctx.unused(props.at("clock_tick"), "clock_tick", what, "remove it, or use a protocol with a router");
     }
     if props.by_flows() && !controllers {
         let what = format!("`share_by_flows` has no effect on {there}: no router there tells flows apart");
-        ctx.warn(props.at("share_by_flows"), what, "remove it, or use a protocol with a router");
+        ctx.unused(props.at("share_by_flows"), "share_by_flows", what, "remove it, or use a protocol with a router");
     }
     let own = [
         (
@@ -189,11 +199,11 @@ fn port(ctx: &Context<'_>, scenario: &Scenario, props: &Props, links: &[usize], 
     ];
     for (key, _, _) in own.iter().filter(|(_, given, all)| !classes.is_empty() && *given && *all) {
         let what = format!("`{key}` has no effect on {there}, because every one of its `classes` has its own");
-        ctx.warn(props.at(key), what, format!("remove it, or the `{key}` of a class"));
+        ctx.unused(props.at(key), key, what, format!("remove it, or the `{key}` of a class"));
     }
     if classes.len() > 1 && classes.iter().any(|c| c.matches == Match::Explicit) && !any(|load| load.headers) {
         let what = format!("no packet is of the class `explicit` on {there}: no flow there has a congestion header");
-        ctx.warn(props.at("classes"), what, "use an explicit protocol, or remove the classes");
+        ctx.unused(props.at("classes"), "classes", what, "use an explicit protocol, or remove the classes");
     }
 }
 
@@ -230,13 +240,13 @@ pub(crate) fn params(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario, cros
         {
             let what =
                 format!("no frame of {title} is announced by RTS: none is longer than `rts_threshold` ({threshold}B)");
-            ctx.warn(place, what, "write a smaller one, or remove it");
+            ctx.unused(place, "rts_threshold", what, "write a smaller one, or remove it");
         }
         if let (Some(place), Some(_), true) =
             (given("energy_detect"), medium.values.number("energy_detect"), medium.interferers.is_empty())
         {
             let what = format!("`energy_detect` of {title} has no effect without an interferer");
-            ctx.warn(place, what, "add [[medium.interferer]], or remove it");
+            ctx.unused(place, "energy_detect", what, "add [[medium.interferer]], or remove it");
         }
     }
 }
@@ -257,7 +267,7 @@ pub(crate) fn run(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, p
             let at = written(scenario.reroutes[phase - 1].at);
             let what = format!("the change of routes at {at} changes the route of no flow");
             let write = "write other links in `without`, or remove it";
-            ctx.warn(reader.at(&["reroute", &index, "without"]), what, write);
+            ctx.unused(reader.at(&["reroute", &index, "without"]), "without", what, write);
         }
     }
     if scenario.sampling.every.is_none() {
@@ -277,8 +287,9 @@ pub(crate) fn run(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, p
     for (word, lacks, why) in lacking {
         if lacks && scenario.sampling.of.iter().any(|of| of == word) {
             let what = format!("`{word}` samples nothing: {why}");
-            ctx.warn(
+            ctx.unused(
                 reader.at(&["sampling", "of"]),
+                word,
                 what,
                 format!("remove {word:?} from `of`, or use an explicit protocol"),
             );

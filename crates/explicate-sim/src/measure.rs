@@ -6,7 +6,8 @@ use explicate_build::rows::{FlowRow, LinkRow};
 use explicate_build::source::Source;
 use explicate_build::tables::{Cell, Table};
 use explicate_core::port::stats::PortStats;
-use explicate_scenario::model::{Link, Scenario, Traffic};
+use explicate_scenario::model::{FlowGroup, Link, Scenario, Traffic};
+use explicate_scenario::problem::RunWarning;
 
 pub use explicate_build::tables::Tables;
 
@@ -82,8 +83,30 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
 /// Warnings about a finished run: hosts that dropped more packets of their own flows than they delivered, hosts in which
 /// packets wait for seconds, and flows that delivered nothing. The texts have no numbers that differ from run to run, so that
 /// a sweep prints each once.
-pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<String> {
+pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<RunWarning> {
     [refusing(scenario, run), waiting(scenario, run), starved(scenario, run)].into_iter().flatten().collect()
+}
+
+/// Where the queue of a host's link is written: at the link, in its part of the topology, or nowhere; then a flow that sends over
+/// it is the cause.
+fn queue_keys(scenario: &Scenario, link: &Link) -> Vec<String> {
+    let (from, to) = (&scenario.nodes[link.from], &scenario.nodes[link.to]);
+    let links = [link.name.clone(), format!("{from}->{to}"), format!("{to}->{from}")];
+    let mut keys: Vec<String> = links.iter().map(|name| format!("link.{name}.queue")).collect();
+    if !link.part.is_empty() {
+        keys.push(format!("topology.{}.queue", link.part));
+    }
+    if let Some(over) = link.over {
+        let medium = &scenario.media[over.medium].name;
+        keys.extend([format!("medium.{medium}.queue"), format!("medium.{medium}")]);
+    }
+    keys.extend(links.iter().map(|name| format!("link.{name}")));
+    if !link.part.is_empty() {
+        keys.push(format!("topology.{}", link.part));
+    }
+    let sends = |group: &&FlowGroup| group.ends.iter().any(|(source, _)| *source == link.from);
+    keys.extend(scenario.flows.iter().find(sends).map(|group| format!("flows.{}", group.name)));
+    keys
 }
 
 /// Links of hosts that send, with their ports.
@@ -93,7 +116,7 @@ fn of_senders<'a>(scenario: &'a Scenario, run: &'a Run) -> impl Iterator<Item = 
     links.filter(move |(link, _)| sources.contains(&link.from))
 }
 
-fn refusing(scenario: &Scenario, run: &Run) -> Option<String> {
+fn refusing(scenario: &Scenario, run: &Run) -> Option<RunWarning> {
     let refusing: Vec<&Link> = of_senders(scenario, run)
         .filter(|(_, stats)| stats.total().overflow > stats.delivered)
         .map(|(link, _)| link)
@@ -105,16 +128,17 @@ fn refusing(scenario: &Scenario, run: &Run) -> Option<String> {
         n => format!(" (as did {} other hosts)", n - 1),
     };
     let (host, link) = (&scenario.nodes[first.from], &first.name);
-    Some(format!(
+    let message = format!(
         "`{host}` refused more packets of its own flows than it delivered over {link}{more}: most of what they sent never left \
          the host; lengthen the `queue` of {link}, or send less"
-    ))
+    );
+    Some(RunWarning { keys: queue_keys(scenario, first), message })
 }
 
 /// Hosts with an unlimited queue in which packets wait for more than a second at the end, unless the scenario's warnings name
 /// them. What has arrived and not left waits,
 /// except what the line holds for one delay.
-fn waiting(scenario: &Scenario, run: &Run) -> Option<String> {
+fn waiting(scenario: &Scenario, run: &Run) -> Option<RunWarning> {
     let seconds = |link: &Link, stats: &PortStats| {
         let here = stats.arrived.saturating_sub(stats.delivered + stats.total().lost_or_dropped());
         let bytes = here as f64 * stats.bytes as f64 / stats.delivered.max(1) as f64;
@@ -134,14 +158,15 @@ fn waiting(scenario: &Scenario, run: &Run) -> Option<String> {
         2 => " (and of another host)".to_string(),
         n => format!(" (and of {} other hosts)", n - 1),
     };
-    Some(format!(
+    let message = format!(
         "packets wait for more than {least} s in the queue of host `{host}`{more}, which is unlimited: {link} is slower than what \
          its flows send; limit its `queue`, such as {{ kind = \"droptail\", limit = \"1bdp\" }}"
-    ))
+    );
+    Some(RunWarning { keys: queue_keys(scenario, first), message })
 }
 
 /// Flows without end that started before the measured span, and in it delivered no byte.
-fn starved(scenario: &Scenario, run: &Run) -> Option<String> {
+fn starved(scenario: &Scenario, run: &Run) -> Option<RunWarning> {
     let begins = scenario.warmup;
     if scenario.duration <= begins {
         return None;
@@ -155,10 +180,11 @@ fn starved(scenario: &Scenario, run: &Run) -> Option<String> {
     let names: Vec<&str> = starved.collect();
     let first = names.first()?;
     let (flows, them) = if names.len() == 1 { ("a flow", "it") } else { ("some flows", "they") };
-    Some(format!(
+    let message = format!(
         "{flows} of `{first}` delivered nothing after the warm-up, though {them} started before it: other flows, losses or a \
          queue of seconds on the path leave no room"
-    ))
+    );
+    Some(RunWarning { keys: vec![format!("flows.{first}")], message })
 }
 
 fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run, names: &[String]) {

@@ -15,7 +15,7 @@ import polars as pl
 from explicate import engine
 from explicate.errors import BadInputError
 from explicate.files import TABLES, remove_failures, write_json, write_table, write_text
-from explicate.results import Results
+from explicate.results import Results, used_elsewhere
 from explicate.sweeps import measures
 from explicate.sweeps.design import numbers
 from explicate.sweeps.measures import Measure
@@ -133,7 +133,10 @@ def assemble(
     index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
     tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
     warned = dict(rows.select("key", "warnings").iter_rows()) if "warnings" in rows.columns else {}
-    warnings = once([*unit.warnings, *(warned.get(unit.key) or ())] for unit in done)
+    # Each run's own warnings repeat those of its scenario.
+    useful = used_elsewhere(unit.unused for unit in done)
+    of_runs = ([*unit.warnings, *(warned.get(unit.key) or ())] for unit in done)
+    warnings = once([warning for warning in of_run if warning not in useful] for of_run in of_runs)
     lacking = measures.unmet(measures.names_in(tables), [Measure.of(text) for text in wanted])
     warnings |= dict.fromkeys(f"{one}; no run that succeeded has it" for one in lacking)
     return SweepResults(

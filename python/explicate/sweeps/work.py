@@ -6,7 +6,7 @@ import queue
 import re
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from hashlib import sha256
@@ -33,7 +33,10 @@ NO_AXES: Override = ("sweep", "{}")
 
 @dataclass(frozen=True)
 class Unit:
-    """One run of a sweep: a point at one seed; `replica` numbers the seeds from 0. `key` is its name in the store."""
+    """One run of a sweep: a point at one seed; `replica` numbers the seeds from 0. `key` is its name in the store.
+
+    `unused` has the setting of each warning that nothing uses one.
+    """
 
     point: Point
     replica: int
@@ -43,6 +46,7 @@ class Unit:
     duration_s: float
     key: str
     warnings: tuple[str, ...]
+    unused: Mapping[str, str]
     fluid: bool = False
 
 
@@ -81,10 +85,12 @@ def units_of(
     alone = re.sub(r"(?m)^(?:runs|seed) = .*\n?", "", head + "\n") + table + rest
     contents = _files_of(alone, source.base, files)
     warnings = tuple(map(source.anonymous, checked["warnings"]))
+    unused = {source.anonymous(warning): setting for warning, setting in checked["unused"]}
     for replica in range(checked["runs"]):
         text = f"seed = {first + replica}\nruns = 1\n{alone}"
         key = content_key(alone, contents, first + replica, *(["fluid"] if fluid else []), *digests(alone))
-        yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings, fluid)
+        lasts = checked["duration_s"]
+        yield Unit(point, replica, first + replica, changed, text, lasts, key, warnings, unused, fluid)
 
 
 def _files_of(resolved: str, base: str, known: dict[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use explicate_core::api::{Ack, Loss, LossKind, PortView, Sent};
+use explicate_core::api::{Ack, Loss, LossKind, PortView, Sent, Undo};
 use explicate_core::units::Time;
 use explicate_core::wire::{BODY_LEN, Congestion, Packet, Transport, flag};
 use pyo3::exceptions::PyValueError;
@@ -231,6 +231,22 @@ impl PyLoss {
             repeated: loss.repeated,
             marked: loss.marked,
         }
+    }
+}
+
+/// A loss that was none.
+#[pyclass(module = "explicate", name = "Undo", frozen, get_all)]
+pub(crate) struct PyUndo {
+    now: f64,
+    cwnd: f64,
+    ssthresh: f64,
+    srtt: f64,
+}
+
+impl PyUndo {
+    pub(super) fn of(undo: &Undo) -> PyUndo {
+        let Undo { now, cwnd, ssthresh, srtt, .. } = *undo;
+        PyUndo { now: seconds(now), cwnd, ssthresh, srtt: seconds(srtt) }
     }
 }
 

@@ -13,7 +13,7 @@ use explicate_core::wire::CONGESTION_LEN;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-pub(crate) use self::facts::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent};
+pub(crate) use self::facts::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent, PyUndo};
 pub(crate) use self::machine::catching;
 use self::machine::interned;
 use self::parts::{ReceiverClass, RouterClass, SenderClass};

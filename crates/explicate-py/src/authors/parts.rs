@@ -2,7 +2,7 @@
 
 use explicate_core::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, PortView, Probe, Receiver, Router, RouterInit, Sender,
-    SenderInit, Sent,
+    SenderInit, Sent, Undo,
 };
 use explicate_core::params::Param;
 use explicate_core::transit::DropCause;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Class;
-use super::facts::{PyAck, PyLoss, PyPacket, PyPortView, PySent, seconds, time};
+use super::facts::{PyAck, PyLoss, PyPacket, PyPortView, PySent, PyUndo, seconds, time};
 use super::machine::{Machine, overrides};
 use super::values::as_dict;
 
@@ -30,7 +30,10 @@ pub(super) struct SenderClass {
 #[derive(Clone, Copy)]
 struct SenderCalls {
     on_start: bool,
+    on_idle: bool,
     on_send: bool,
+    threshold: bool,
+    on_undo: bool,
     timer: bool,
     resume: bool,
 }
@@ -40,7 +43,10 @@ impl SenderClass {
         let has = |method: &str| overrides(py, &class, &base, method);
         let calls = SenderCalls {
             on_start: has("on_start")?,
+            on_idle: has("on_idle")?,
             on_send: has("on_send")?,
+            threshold: has("threshold")?,
+            on_undo: has("on_undo")?,
             timer: has("next_timer")?,
             resume: has("resume")?,
         };
@@ -98,6 +104,12 @@ impl Sender for PySender {
                 .with("on_start", |_, object| object.call_method1("on_start", (seconds(now), seconds(rtt))).map(drop));
         }
     }
+    fn on_idle(&mut self, now: Time, idle: Time, timeout: Time) {
+        if self.calls.on_idle {
+            let facts = (seconds(now), seconds(idle), seconds(timeout));
+            self.machine.at(now).with("on_idle", |_, object| object.call_method1("on_idle", facts).map(drop));
+        }
+    }
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
         if self.calls.on_send {
             self.machine.at(sent.now).with("on_send", |py, object| {
@@ -115,6 +127,28 @@ impl Sender for PySender {
     fn on_loss(&mut self, loss: &Loss) {
         let machine = self.machine.at(loss.now);
         machine.with("on_loss", |_, object| object.call_method1("on_loss", (PyLoss::of(loss),)).map(drop));
+    }
+    fn threshold(&self) -> f64 {
+        if !self.calls.threshold {
+            return f64::INFINITY;
+        }
+        self.machine.with("threshold", |_, object| {
+            let segments: f64 = object.call_method0("threshold")?.extract()?;
+            if segments >= 1.0 {
+                return Ok(segments);
+            }
+            Err(PyValueError::new_err(format!("a threshold of {segments} segments; it must be 1 or more, or math.inf")))
+        })
+    }
+    fn on_undo(&mut self, undo: &Undo) {
+        if self.calls.on_undo {
+            let machine = self.machine.at(undo.now);
+            return machine.with("on_undo", |_, object| object.call_method1("on_undo", (PyUndo::of(undo),)).map(drop));
+        }
+        // As in the core.
+        if undo.cwnd > self.allowance().cwnd {
+            self.resume(undo.now, undo.cwnd, undo.srtt);
+        }
     }
     fn on_timer(&mut self, now: Time) {
         self.machine.at(now).with("on_timer", |_, object| {

@@ -38,7 +38,7 @@ pub(super) fn check(
             let place = given("of").unwrap_or_else(|| props.at("channel"));
             let what = format!("the channel `{kind}` has no effect on {there}: no {which} cross");
             let write = if which == "packets" { "move it to a link that flows cross" } else { "remove `of`" };
-            ctx.warn(place, what, format!("{write}, or use the link of the other direction"));
+            ctx.unused(place, kind, what, format!("{write}, or use the link of the other direction"));
             continue;
         }
         longer(ctx, scenario, channel, &given);
@@ -69,7 +69,7 @@ fn longer(ctx: &Context<'_>, scenario: &Scenario, channel: &Channel, given: &dyn
             ctx.warn(place, what, format!("write a shorter `{name}`"));
         } else if param.unit == Unit::Seconds && x == 0.0 && name != "after" {
             let what = format!("the channel `{kind}` has no effect: its `{name}` is 0");
-            ctx.warn(place, what, format!("write a longer `{name}`, such as \"5ms\", or remove the channel"));
+            ctx.unused(place, name, what, format!("write a longer `{name}`, such as \"5ms\", or remove the channel"));
         }
     }
     if let (Some(place), Some(_)) = (given("period"), params.iter().find(|p| p.name == "period")) {
@@ -79,7 +79,7 @@ fn longer(ctx: &Context<'_>, scenario: &Scenario, channel: &Channel, given: &dyn
                 "the steps of `{kind}` do not repeat: its `period` ({}) is as long as the run ({run})",
                 seconds(period)
             );
-            ctx.warn(place, what, "write a shorter `period` or a longer `duration`");
+            ctx.unused(place, "period", what, "write a shorter `period` or a longer `duration`");
         }
     }
 }
@@ -117,7 +117,7 @@ fn budget(
         ctx.warn(place, what, "write a `start` after the warm-up, or a larger `most`");
     } else if upper > 0.0 && 2.0 * lost < most {
         let what = format!("`most` ({most}) has no effect: about {lost:.0} packets are lost in the run");
-        ctx.warn(place, what, "write a smaller `most`, or remove it");
+        ctx.unused(place, "most", what, "write a smaller `most`, or remove it");
     }
 }
 
@@ -135,7 +135,7 @@ fn states(ctx: &Context<'_>, channel: &Channel, given: &dyn Fn(&str) -> Option<P
             let place = given("loss_bad").or_else(|| given("loss_good"));
             if let Some(place) = place {
                 let what = format!("the states of `{kind}` do not differ: `loss_good` and `loss_bad` are the same");
-                ctx.warn(place, what, "write a larger `loss_bad`, or the channel `random_loss`");
+                ctx.unused(place, "loss_bad", what, "write a larger `loss_bad`, or the channel `random_loss`");
             }
         }
         "fading" => {
@@ -145,19 +145,19 @@ fn states(ctx: &Context<'_>, channel: &Channel, given: &dyn Fn(&str) -> Option<P
                 if let Some((name, place)) = radio {
                     let what =
                         format!("`{name}` of `{kind}` has no effect with `good = \"clear\"` and `bad = \"blocked\"`");
-                    ctx.warn(place, what, "remove it, or write `good = \"fading\"`");
+                    ctx.unused(place, name, what, "remove it, or write `good = \"fading\"`");
                 }
             }
             if of("gamma") == 1.0
                 && let Some((name, place)) = first(&["fade", "beta", "bad", "rician_bad"])
             {
                 let what = format!("`{name}` of `{kind}` has no effect: with `gamma = 1` the good state never ends");
-                ctx.warn(place, what, "write a smaller `gamma`, or remove it");
+                ctx.unused(place, name, what, "write a smaller `gamma`, or remove it");
             }
             let same = !clear && !blocked && of("fade") == 0.0 && of("rician_good") == of("rician_bad");
             if same && let Some((name, place)) = first(&["gamma", "beta"]) {
                 let what = format!("`{name}` of `{kind}` has no effect: the states do not differ with `fade = 0`");
-                ctx.warn(place, what, "write a larger `fade`, or remove it");
+                ctx.unused(place, name, what, "write a larger `fade`, or remove it");
             }
             if of("fec_data") == 1.0
                 && of("fec_ack") == 1.0
@@ -165,7 +165,7 @@ fn states(ctx: &Context<'_>, channel: &Channel, given: &dyn Fn(&str) -> Option<P
             {
                 let what =
                     format!("`{name}` of `{kind}` has no effect: with `fec_data` and `fec_ack` 1 there is no code");
-                ctx.warn(place, what, "write a smaller `fec_data`, or remove it");
+                ctx.unused(place, name, what, "write a smaller `fec_data`, or remove it");
             }
         }
         _ => {}

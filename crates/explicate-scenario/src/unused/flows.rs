@@ -76,18 +76,18 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
                 group.name
             );
             let longer = if reader.find(&["flows", &number, "to", "1"]).is_some() { "to" } else { "from" };
-            ctx.warn(at(&[longer]), what, format!("write `count = {pairs}`, or fewer nodes"));
+            ctx.unused(at(&[longer]), longer, what, format!("write `count = {pairs}`, or fewer nodes"));
         }
         if !protocol.explicit() {
             for (name, place) in OF_EXPLICIT.iter().filter_map(|name| Some((name, given(name)?))) {
                 let what = format!("`{name}` has no effect on {title}: {} is not explicit", protocol.name());
-                ctx.warn(place, what, "use an explicit protocol, or remove it");
+                ctx.unused(place, name, what, "use an explicit protocol, or remove it");
             }
         }
         if one_way(group) {
             for (name, place) in OF_RETURNS.iter().filter_map(|name| Some((name, given(name)?))) {
                 let what = format!("`{name}` has no effect on {title}: nothing returns to {}", protocol.name());
-                ctx.warn(place, what, "remove it, or use another protocol");
+                ctx.unused(place, name, what, "remove it, or use another protocol");
             }
         }
         let params = Params::of(&group.values);
@@ -117,7 +117,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
                     String::new()
                 };
                 let what = format!("`paced` has no effect on {title}: {} paces its packets{own}", protocol.name());
-                ctx.warn(place, what, "remove it");
+                ctx.unused(place, "paced", what, "remove it");
             }
         }
         if data.is_empty() {
@@ -148,7 +148,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
     let own = |index: usize| reader.find(&["flows", &index.to_string(), "processing"]).is_some();
     if let Some(place) = reader.find(&["processing"]).filter(|_| (0..scenario.flows.len()).all(own)) {
         let what = "`processing` of the scenario has no effect: every group of flows has its own";
-        ctx.warn(place, what, "remove it, or those of the groups");
+        ctx.unused(place, "processing", what, "remove it, or those of the groups");
     }
 }
 
@@ -160,12 +160,12 @@ fn in_time(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, at: &dyn F
     }
     if let Some(stop) = group.stop.filter(|stop| *stop > end) {
         let what = format!("`stop` ({}) has no effect on the flows of `{name}`: the run ends before it", written(stop));
-        ctx.warn(at(&["stop"]), what, "write an earlier `stop` or a longer `duration`");
+        ctx.unused(at(&["stop"]), "stop", what, "write an earlier `stop` or a longer `duration`");
     }
     match group.start {
         Start::Spread { over, .. } if group.count == 1 && over > Time::ZERO => {
             let what = format!("`spread` has no effect on `{name}`, which is one flow: it starts at the beginning");
-            ctx.warn(at(&["start"]), what, "write a larger `count`, or `uniform` in place of `spread`");
+            ctx.unused(at(&["start"]), "start", what, "write a larger `count`, or `uniform` in place of `spread`");
         }
         Start::Spread { from, over } | Start::Uniform { from, over } => {
             let last = match group.start {
@@ -189,7 +189,7 @@ fn in_time(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, at: &dyn F
                 "`on_off` has no effect on the flows of `{name}`: the first on-period lasts longer than the flows ({})",
                 written(left)
             );
-            ctx.warn(at(&["on_off"]), what, "write a shorter `on` or a longer `duration`");
+            ctx.unused(at(&["on_off"]), "on_off", what, "write a shorter `on` or a longer `duration`");
         }
         Traffic::Sessions { timeouts, pause, duration, random } => {
             let common = Common::of(&group.values);
@@ -206,19 +206,19 @@ fn in_time(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, at: &dyn F
                     format!("{timeouts} timeouts in a row take at least {}", seconds(least))
                 };
                 let what = format!("`session` has no effect on the flows of `{name}`: {why}");
-                ctx.warn(at(&["session"]), what, "write fewer `timeouts`, or a `duration` of sessions");
+                ctx.unused(at(&["session"]), "session", what, "write fewer `timeouts`, or a `duration` of sessions");
             } else if !aborted && lasts.is_some_and(|lasts| lasts >= left) {
                 let what = format!(
                     "`session` has no effect on the flows of `{name}`: its `duration` is as long as they last ({})",
                     written(left)
                 );
-                ctx.warn(at(&["session", "duration"]), what, "write a shorter `duration` of sessions");
+                ctx.unused(at(&["session", "duration"]), "duration", what, "write a shorter `duration` of sessions");
             } else if pause.0 + lasts.unwrap_or(Time::ZERO) >= left {
                 let (pause, left) = (written(pause.0), written(left));
                 let what = format!(
                     "no second session of `{name}` begins: the `pause` ({pause}) lasts beyond the flows ({left})"
                 );
-                ctx.warn(at(&["session", "pause"]), what, "write a shorter `pause` or a longer `duration`");
+                ctx.unused(at(&["session", "pause"]), "pause", what, "write a shorter `pause` or a longer `duration`");
             }
         }
         _ => {}

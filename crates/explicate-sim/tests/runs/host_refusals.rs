@@ -1,13 +1,24 @@
 //! A warning is given if a host's own queue refuses most of the packets of its flows.
 
 use crate::common::{run, scenario};
+use explicate_scenario::locate;
+use explicate_scenario::model::Scenario;
 use explicate_sim::measure::warnings;
-use explicate_sim::simulation::Options;
+use explicate_sim::simulation::{Options, Run};
+
+/// The warnings of a run without their places, which have to be that of `key`.
+fn told(scenario: &Scenario, text: &str, run: &Run, key: &str) -> Vec<String> {
+    let place = format!("{}: ", locate(text, "x.toml", &[], &[key.to_string()]));
+    assert!(!place.starts_with("x.toml:1:1:"), "{key} is in the text");
+    let all = warnings(scenario, run).into_iter().map(|warning| warning.located(text, "x.toml", &[]));
+    let first = |said: String| said.lines().next().unwrap_or_default().to_string();
+    all.map(|said| first(said).strip_prefix(&place).expect("the place of its cause").to_string()).collect()
+}
 
 /// Two hosts that send at this rate each over cables of 2 Mbit/s with separate queues: the warnings, and the packets that
 /// the first one refused and sent on.
 fn ran(rate: &str, queue: &str) -> (Vec<String>, [u64; 2]) {
-    let scenario = scenario(&format!(
+    let text = format!(
         r#"
 duration = "5s"
 [topology]
@@ -22,11 +33,12 @@ count = 2
 packet = "1000B"
 params = {{ rate = "{rate}" }}
 "#
-    ));
+    );
+    let scenario = scenario(&text);
     let run = run(&scenario, &Options::default());
     let own = scenario.links.iter().position(|l| l.name == "s0->r1").expect("its link");
     let stats = &run.engine.links[own].port.stats;
-    (warnings(&scenario, &run), [stats.total().overflow, stats.delivered])
+    (told(&scenario, &text, &run, "topology.access.queue"), [stats.total().overflow, stats.delivered])
 }
 
 #[test]
@@ -62,7 +74,7 @@ fn packets_that_wait_for_seconds_in_a_host() {
 #[test]
 fn flows_that_deliver_nothing() {
     let said = |warmup: &str, start: &str, loss: &str| {
-        let scenario = scenario(&format!(
+        let text = format!(
             r#"
 duration = "5s"
 warmup = "{warmup}"
@@ -76,8 +88,9 @@ name = "cut"
 protocol = "newreno"
 start = "{start}"
 "#
-        ));
-        warnings(&scenario, &run(&scenario, &Options::default()))
+        );
+        let scenario = scenario(&text);
+        told(&scenario, &text, &run(&scenario, &Options::default()), "flows.cut")
     };
     let warned = said("1s", "0s", "100%");
     assert!(
@@ -86,4 +99,38 @@ start = "{start}"
     );
     assert_eq!(said("1s", "0s", "1%"), [""; 0]);
     assert_eq!(said("1s", "2s", "100%"), [""; 0]);
+}
+
+/// The place of a queue that a generated link, a part, a written link or its other direction sets; without one the flow's.
+#[test]
+fn places_of_what_a_run_warns_of() {
+    let head = "duration = \"5s\"\n";
+    let flow = "[[flows]]\nname = \"loud\"\nprotocol = \"greedy/none\"\nparams = { rate = \"10Mbit/s\" }\n";
+    let nodes = "node = [{ name = \"a\" }, { name = \"b\" }]\n";
+    let narrow = "rate = \"2Mbit/s\", delay = \"5ms\", queue = { limit = \"10pkt\" }";
+    let access = "[topology]\npairs = 1\nbottleneck = { rate = \"1Mbit/s\", delay = \"9ms\" }\naccess = ";
+    let both = |from: &str, to: &str, text: &str| {
+        format!("{head}{nodes}link = [{{ from = \"{from}\", to = \"{to}\", duplex = true, {text} }}]\n")
+    };
+    let ends = "from = \"a\"\nto = \"b\"\n";
+    let cases = [
+        (format!("{head}{access}{{ {narrow} }}\n{flow}"), "x.toml:5:"),
+        (format!("{head}{access}{{ rate = \"2Mbit/s\" }}\n{flow}"), "x.toml:5:"),
+        (both("a", "b", narrow) + flow + ends, "x.toml:3:"),
+        (both("b", "a", narrow) + flow + ends, "x.toml:3:"),
+    ];
+    for (text, start) in cases {
+        let scenario = scenario(&text);
+        let run = run(&scenario, &Options::default());
+        let [warning] = &warnings(&scenario, &run)[..] else { panic!("{text}") };
+        let said = warning.clone().located(&text, "x.toml", &[]);
+        assert!(said.starts_with(start) && said.lines().count() > 1, "{said}\n{text}");
+    }
+    let (text, over) = (format!("{head}{access}{{ {narrow} }}\n{flow}"), ("topology.access.queue.limit", "5pkt"));
+    let (over, scenario) = ([(over.0.to_string(), over.1.to_string())], scenario(&text));
+    let [warning] = &warnings(&scenario, &run(&scenario, &Options::default()))[..] else { panic!("{text}") };
+    // Made by a program: the key.
+    assert!(warning.clone().located(&text, "<scenario>", &over).starts_with("topology.access.queue: "));
+    let replaced = [("topology.access.queue".to_string(), "{ limit = \"5pkt\" }".to_string())];
+    assert!(warning.clone().located(&text, "x.toml", &replaced).starts_with("--set topology.access.queue: "));
 }
