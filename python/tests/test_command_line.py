@@ -381,7 +381,9 @@ def test_demo(tmp_path: Path, native_real: ModuleType, monkeypatch: pytest.Monke
     monkeypatch.setattr(examples, "text", lambda _: shorter)
     out = tmp_path / "demo"
     assert main(["demo", "-o", str(out)]) == 0
-    assert "newreno" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "newreno" in said
+    assert 'TCP: stack = "linux"; ' in said
     assert (out / "report.html").stat().st_size > 10_000
     assert (out / "long-fat-pipe.toml").read_text(encoding="utf-8") == shorter
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 from explicate import console, examples
@@ -39,15 +40,24 @@ def execute(args: argparse.Namespace) -> None:
             source, PROTOCOLS, [], jobs=os.cpu_count() or 1, progress=progress if progress.active else None
         )
         results.write(folder)
-    _keep_scenario(folder / f"{SCENARIO}.toml", source.text)
+    file = folder / f"{SCENARIO}.toml"
+    _keep_scenario(file, source.text)
     page = write_report(results, folder / "report.html")
     console.show(display.groups(results))
     console.show("\n" + display.links(results))
     console.note(
+        f"TCP: {_stacks(results.scenario)}; as ns-2 has it: "
+        f"explicate compare {file} --protocols {','.join(PROTOCOLS)} --set stack=ns2\n"
         f"report: {page} (one file; open it in a browser)\n"
-        f"change it: edit {folder / SCENARIO}.toml, then explicate run {folder / SCENARIO}.toml",
+        f"change it: edit {file}, then explicate run {file}",
         file=sys.stdout, blank=True,
     )  # fmt: skip
+
+
+def _stacks(resolved: str) -> str:
+    """Return the stacks of the groups of a resolved scenario, as a scenario writes them."""
+    names = sorted({group["stack"] for group in tomllib.loads(resolved)["flows"]})
+    return ", ".join(f'stack = "{name}"' for name in names)
 
 
 def _keep_scenario(file: Path, text: str) -> None:
