@@ -60,6 +60,21 @@ fn headers_carry_round_trips_in_ticks() {
     assert_eq!(coarse.to_bits(), ticking.to_bits());
 }
 
+/// ns-2's timer takes one sample a round trip, XCP's own estimate takes all, also where both have the same clock.
+#[test]
+fn headers_need_not_follow_the_timers_rule() {
+    let mean_rtt = |params: &str| {
+        let sampling = "[sampling]\nevery = \"10ms\"\nof = [\"router\"]\n";
+        let text = path(params, "", "").split("[sampling]").next().expect("a part").to_string() + sampling;
+        mean(&outcome::run(&text).samples("r1->r2", "avg_rtt_s", 0.02))
+    };
+    let every = mean_rtt("");
+    let timers = mean_rtt(", rto = \"ns2\", clock_tick = \"0s\"");
+    let own = mean_rtt(", rto = \"ns2\", clock_tick = \"0s\", rtt_resolution = \"0s\"");
+    assert_ne!(timers.to_bits(), every.to_bits());
+    assert_eq!(own.to_bits(), every.to_bits());
+}
+
 #[test]
 fn timers_expire_at_ticks() {
     let times = |params: &str| -> Vec<f64> {

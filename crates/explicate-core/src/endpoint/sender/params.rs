@@ -49,8 +49,9 @@ parameters! {
         paced: Flag = false, "Aggarwal, Savage, Anderson, INFOCOM 2000";
         /// What a paced flow sends at once: a packet; or as Linux, what it sends in a millisecond, two packets at least.
         bursts: Bursts = Bursts::Packets, "Linux 6.18, tcp_tso_autosize";
-        /// Resolution of the round-trip times that the congestion controller receives and writes into headers; auto:
-        /// that of the retransmission timer, `clock_tick`; 0s is exact.
+        /// Resolution of the round-trip times that the congestion controller receives and writes into headers, from
+        /// every acknowledgement of new data; 0s is exact; auto: the estimate of the retransmission timer, by its
+        /// `rto` and `clock_tick`.
         rtt_resolution: Auto<Seconds> = None, in 0.0..=1.0, "D03 section 4.1, RTT";
         /// Whether an explicit flow that no router has answered behaves as TCP; auto: if the path of its data has a
         /// port without a controller of its protocol.

@@ -1,9 +1,8 @@
-//! Round-trip times for the controller and its headers, if their resolution differs from that of the retransmission
-//! timer (`rtt_resolution`). Both are smoothed in the same way (RFC 6298 (2.3)), from acknowledgements of new data.
+//! Round-trip times for the controller and its headers, if they have a resolution of their own (`rtt_resolution`). Every
+//! acknowledgement of new data is a sample, smoothed as RFC 6298 (2.3) has it, whatever the rule of the retransmission timer.
 
 use super::Params;
 use crate::params::Values;
-use crate::recovery::Common;
 use crate::recovery::common::rtt::smoothed;
 use crate::units::Time;
 
@@ -27,10 +26,9 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// `None` if the estimate of the retransmission timer serves both.
+    /// `None` if no resolution is given: the estimate of the retransmission timer then serves both.
     pub(super) fn new(values: &Values) -> Option<RoundTrip> {
-        let timer = Common::of(values).clock();
-        let own = Params::of(values).rtt_resolution.filter(|resolution| *resolution != timer)?;
+        let own = Params::of(values).rtt_resolution?;
         Some(RoundTrip { tick: Time::from_secs_f64(own).0 as u32, srtt: Time::ZERO })
     }
     /// An acknowledgement that arrives now, after a round trip of `exact`; with `counts` it acknowledges new data.
@@ -49,6 +47,7 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery::Common;
     use crate::testing;
 
     fn with(given: &[(&str, f64)]) -> Option<RoundTrip> {
@@ -79,9 +78,10 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_the_timers_clock_unless_set() {
+    fn it_follows_the_timer_unless_set() {
         assert!(with(&[]).is_none() && with(&[("clock_tick", 0.01)]).is_none());
-        assert!(with(&[("clock_tick", 0.01), ("rtt_resolution", 0.01)]).is_none());
         assert!(with(&[("clock_tick", 0.01), ("rtt_resolution", 0.0)]).is_some());
+        // The same ticks, but the timer's rule may take fewer samples.
+        assert!(with(&[("clock_tick", 0.01), ("rtt_resolution", 0.01)]).is_some());
     }
 }

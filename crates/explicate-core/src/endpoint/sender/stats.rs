@@ -62,7 +62,7 @@ pub(super) struct Counts {
 /// State that few flows need.
 #[derive(Default)]
 pub(super) struct Rare {
-    /// The round-trip estimate for the controller, if its resolution is not the timer's.
+    /// The round-trip estimate for the controller, if it is not the timer's.
     pub(super) round_trip: Option<RoundTrip>,
     /// Packets without an answer that are not near the others.
     pub(super) unanswered: Ranges,
