@@ -178,7 +178,7 @@ impl SenderEndpoint {
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let fallback = init.protocol.explicit().then(|| Box::new(Fallback::new(init)));
         if let Some(fallback) = fallback.as_ref().filter(|_| guarded) {
-            let tcp = fallback.sender(init.packet as f64);
+            let tcp = fallback.guarding(init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let recovery = init.recovery.build(init.values);

@@ -23,12 +23,21 @@ impl Fallback {
     }
     /// A controller for packets of this IP length, bytes.
     pub(super) fn sender(&self, packet: f64) -> Box<AnySender> {
-        self.resolved.protocol.sender(&SenderInit {
-            values: &self.values,
-            packet,
-            initial_window: Params::of(&self.values).initial_window,
-            interface: self.interface,
-        })
+        self.with(&self.values, packet)
+    }
+    /// The same for a guard, by the law of the RFC. Linux's is for a receiver that delays acknowledgements; that of an
+    /// explicit flow does not, and CUBIC kept 0.79 of its share beside such a guard, 0.86 beside the RFC's (40 Mbit/s,
+    /// 40 ms, a buffer of 20 packets).
+    pub(super) fn guarding(&self, packet: f64) -> Box<AnySender> {
+        let mut values = self.values.clone();
+        if let Some(param) = self.resolved.protocol.params().iter().find(|param| param.name == "variant") {
+            values.set(param, param.default);
+        }
+        self.with(&values, packet)
+    }
+    fn with(&self, values: &Values, packet: f64) -> Box<AnySender> {
+        let initial_window = Params::of(values).initial_window;
+        self.resolved.protocol.sender(&SenderInit { values, packet, initial_window, interface: self.interface })
     }
 }
 
