@@ -18,13 +18,15 @@ const QDISC: &str = "droptail";
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 /// Round trips of 28 ms and 14 packets of 1000 bytes; a queue holds as many again. 14 s are 500 round trips. Rates are
-/// multiples of each other and all delays the same, so that packets arrive in the very instant in which others leave.
+/// multiples of each other and all delays the same, so that packets arrive in the very instant in which others leave. The TCP is
+/// ns-2's, whose flows depend most on which of them loses a packet.
 fn dumbbell(protocol: &str, qdisc: &str, processing: &str, groups: [&str; 2]) -> String {
     let flows = groups.map(|name| {
         format!("[[flows]]\nname = \"{name}\"\ncount = 2\nprotocol = \"{protocol}\"\npacket = \"1000B\"\n")
     });
     format!(
         r#"
+        stack = "ns2"
         duration = "14s"
         warmup = "2s"
         runs = 24
