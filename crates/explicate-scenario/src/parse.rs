@@ -84,6 +84,11 @@ impl Scenario {
 /// The location of a setting in a scenario: the first of these paths of keys that the scenario contains, otherwise
 /// its beginning. In a text that a program made it is the path of keys.
 pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
+    written_at(text, origin, overrides, keys).unwrap_or_else(|| Lines::new(origin, text).site(0..0))
+}
+
+/// The same; `None` if the scenario contains none of them.
+pub(crate) fn written_at(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Option<Site> {
     let lines = Lines::new(origin, text);
     let mut table = document::parse(text, &lines).unwrap_or_default();
     for (i, (key, value)) in overrides.iter().enumerate() {
@@ -91,10 +96,9 @@ pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[
         let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
     }
     let found = keys.iter().find_map(|key| Some((key, path::find(&table, key)?)));
-    match found {
-        Some((key, Place::At { .. })) if origin == FROM_KEYS => Site::Key(key.clone()),
-        Some((_, place)) => site(place, &lines, overrides),
-        None => site(Place::START, &lines, overrides),
+    match found? {
+        (key, Place::At { .. }) if origin == FROM_KEYS => Some(Site::Key(key.clone())),
+        (_, place) => Some(site(place, &lines, overrides)),
     }
 }
 
