@@ -194,6 +194,21 @@ def check(text: str, origin: str, base: str, overrides: Sequence[Override], *, f
     return cast(Checked, json.loads(_native.check(text, origin, base, list(overrides), fluid)))
 
 
+class Explained(TypedDict):
+    """A group of flows with its stack; ``place`` is where the stack is written.
+
+    A setting has its ``name``, its ``value``, where that is ``from``, and the value of the stack that it is
+    ``instead_of``, if any.
+    """
+
+    group: str
+    protocol: str
+    recovery: str
+    stack: str | None
+    place: str | None
+    settings: list[dict[str, str | None]]
+
+
 class Setting(TypedDict):
     """A parameter or another setting of a resolved scenario: as written, and whether that is its default."""
 
@@ -247,6 +262,11 @@ class Links(TypedDict):
     links: list[Link]
     reroutes: list[dict[str, Any]]
     sweep: list[str]
+
+
+def stacks(text: str, origin: str, base: str, overrides: Sequence[Override]) -> list[Explained]:
+    """Return for each group of flows what its stack sets, and what wins over it; raise ScenarioError."""
+    return cast(list[Explained], json.loads(_native.stacks(text, origin, base, list(overrides))))
 
 
 def link_names(text: str, origin: str, base: str, overrides: Sequence[Override], *, fluid: bool = False) -> list[str]:

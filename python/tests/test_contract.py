@@ -116,8 +116,8 @@ def test_a_run_warns_of_what_it_saw(native_real: ModuleType, monkeypatch: pytest
     # The place is that of the cause, in a file its line, whose path no result has.
     cut = tmp_path / "cut.toml"
     cut.write_text(
-        'duration = "3s"\nwarmup = "1s"\n[[link]]\nname = "r1->r2"\nchannel = [{ kind = "random_loss", rate = "100%" }]\n'
-        '[[flows]]\nname = "bulk"\nprotocol = "cubic"\n',
+        'duration = "3s"\nwarmup = "1s"\n[[link]]\nname = "r1->r2"\nchannel = [{ kind = "random_loss", '
+        'rate = "100%" }]\n[[flows]]\nname = "bulk"\nprotocol = "cubic"\n',
         encoding="utf-8",
     )
     starved = "a flow of `bulk` delivered nothing after the warm-up"

@@ -241,6 +241,12 @@ mod _native {
     }
 
     #[pyfunction]
+    fn stacks(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
+        let scenario = parse(text, origin, base, &overrides)?;
+        Ok(explicate_scenario::explain::stacks(&scenario, text, origin, &overrides).to_string())
+    }
+
+    #[pyfunction]
     fn links(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
         Ok(explicate_scenario::settings::links(&parse(text, origin, base, &overrides)?).to_string())
     }

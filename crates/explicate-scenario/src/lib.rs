@@ -8,6 +8,7 @@ mod classes;
 mod document;
 mod ends;
 mod excerpt;
+pub mod explain;
 mod flows;
 mod generated;
 mod generator;

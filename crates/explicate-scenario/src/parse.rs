@@ -84,11 +84,15 @@ impl Scenario {
 /// The location of a setting in a scenario: the first of these paths of keys that the scenario contains, otherwise
 /// its beginning. In a text that a program made it is the path of keys.
 pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
+    written_at(text, origin, overrides, keys).unwrap_or_else(|| Lines::new(origin, text).site(0..0))
+}
+
+/// The same; `None` if the scenario contains none of them.
+pub(crate) fn written_at(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Option<Site> {
     let lines = Lines::new(origin, text);
-    match place(text, &lines, overrides, keys) {
-        Some((key, Place::At { .. })) if origin == FROM_KEYS => Site::Key(key.clone()),
-        Some((_, place)) => site(place, &lines, overrides),
-        None => site(Place::START, &lines, overrides),
+    match place(text, &lines, overrides, keys)? {
+        (key, Place::At { .. }) if origin == FROM_KEYS => Some(Site::Key(key.clone())),
+        (_, place) => Some(site(place, &lines, overrides)),
     }
 }
 

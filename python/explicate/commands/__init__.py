@@ -20,6 +20,7 @@ SUMMARIES = {
     "diff": "compare two result directories: every measure, with the interval of the difference",
     "export": "write results or links for other tools: mahimahi, qlog, TCP captures, tc netem",
     "check": "check a scenario and print it with all defaults",
+    "explain": "show what the stack of each group of flows sets, and what wins over it",
     "new": "print a scenario to start from",
     "protocols": "list protocols, recoveries, queue disciplines, channels and their parameters",
     "columns": "list the columns of the result tables with units",
