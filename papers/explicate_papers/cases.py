@@ -14,7 +14,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from explicate.source import overrides_of
 from explicate_papers.multiverse import alternatives
 from explicate_papers.plan import EFFORTS, Reads, effort, studies
 from explicate_papers.study import Case, Study
@@ -66,7 +65,7 @@ def variants(study: Study) -> Iterator[tuple[str, Mapping[Any, Case]]]:
 
 def content(case: Case) -> str:
     """Return all that decides the runs of a case, as the engine reads it; how it is written does not."""
-    settings = {key: _override(text) for key, text in overrides_of(case.settings)}
+    settings = {key: _override(text) for key, text in case.overrides()}
     return json.dumps([_parsed(case.text), settings, case.seeds, case.trace], sort_keys=True, default=repr)
 
 

@@ -14,6 +14,9 @@ from explicate.source import overrides_of
 Label = Hashable
 T = TypeVar("T")
 
+STACK = "ns2"
+"""The hosts' TCP in all papers: that of simulators. Paper N's hosts had Linux 2.4, which no stack has."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -59,6 +62,14 @@ class Case:
         return replace(self, text=Scenario.of(content).to_toml())
 
     def overrides(self) -> list[Override]:
-        """Return the settings as overrides. Flows are the papers': none is guarded where no router answers it."""
-        flows = tomllib.loads(self.text).get("flows", [])
-        return overrides_of({f"flows.{group}.params.guard": "off" for group in range(len(flows))} | dict(self.settings))
+        """Return the settings as overrides. Flows are the papers': hosts have `STACK`, and no flow is guarded.
+
+        Of round trips the controllers' estimate takes every sample, in the ticks that a case writes, otherwise exactly:
+        ns-2's XCP, too, has an estimate apart from the timer's.
+        """
+        own: dict[str, Any] = {"stack": STACK}
+        for place, group in enumerate(tomllib.loads(self.text).get("flows", [])):
+            params = group.get("params", {})
+            own[f"flows.{place}.params.guard"] = "off"
+            own[f"flows.{place}.params.rtt_resolution"] = params.get("rtt_resolution", params.get("clock_tick", "0s"))
+        return overrides_of(own | dict(self.settings))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from explicate_papers import cases, freeze
+from explicate_papers import cases, freeze, inputs
 from explicate_papers.freeze import Change, digest, parsed, unrecorded
 from explicate_papers.plan import studies
 from explicate_papers.register import PAPERS
@@ -169,6 +169,13 @@ def test_what_is_run_is_more_than_the_code_of_an_experiment() -> None:
     assert cases.content(case) != cases.content(Case('name = "x"\nduration = "2s"\n'))
     assert cases.content(case) != cases.content(replace(case, seeds=2))
     assert cases.content(case) != cases.content(replace(case, settings={"seed": 1}))
+
+
+def test_hosts_are_part_of_what_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case('[[flows]]\nname = "one"\n')
+    before = cases.content(case)
+    monkeypatch.setattr(inputs, "STACK", "rfc")
+    assert cases.content(case) != before
 
 
 def test_what_the_engine_reads_alike_is_alike() -> None:

@@ -7,12 +7,14 @@ import json
 import math
 import re
 import tomllib
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 import pytest
 
 from explicate.cli import main
+from explicate.source import Source
 from explicate_papers import command, store
 from explicate_papers.gallery import choice_table
 from explicate_papers.judge import Outcome, attempts, explanations
@@ -21,7 +23,7 @@ from explicate_papers.plan import EFFORTS, Reads, choices, effort, studies
 from explicate_papers.register import PAPERS, experiments, predicates
 from explicate_papers.statistics import Sample, above, at_least, falling, in_most, rising
 from explicate_papers.store import Job, Store
-from explicate_papers.study import Effort, Study
+from explicate_papers.study import Case, Effort, Study
 from explicate_papers.verdicts import Word
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +121,35 @@ def test_quick_and_all_agree() -> None:
     if record["all"]:
         assert len(both) > 100, "both efforts decide too little"
         assert sum(quick == complete for quick, complete in both) >= 0.95 * len(both)
+
+
+def test_controllers_take_every_round_trip_by_the_clock_of_their_case() -> None:
+    ticks, own = 'clock_tick = "10ms"', 'clock_tick = "10ms", rtt_resolution = "0s"'
+    case = Case("".join(f"[[flows]]\nparams = {{ {params} }}\n" for params in ("", ticks, own)))
+    made = dict(case.overrides())
+    assert made["stack"] == "ns2"
+    assert [made[f"flows.{group}.params.rtt_resolution"] for group in range(3)] == ["0s", "10ms", "0s"]
+    chosen = dict(replace(case, settings={"stack": "rfc", "flows.0.params.rtt_resolution": "auto"}).overrides())
+    assert (chosen["stack"], chosen["flows.0.params.rtt_resolution"]) == ("rfc", "auto")
+
+
+@pytest.mark.usefixtures("native_real")
+def test_every_host_of_the_papers_is_ns2s() -> None:
+    """Whatever the default is, for papers do not follow it."""
+    for study in studies().values():
+        for case in list(study.make_cases(effort(study.experiment, "quick")).values())[:1]:
+            resolved = Source.of(case.text).check(case.overrides())["resolved"]
+            for group in tomllib.loads(resolved)["flows"]:
+                assert (group["stack"], group["params"].get("rto", "ns2")) == ("ns2", "ns2"), study.id
+
+
+@pytest.mark.usefixtures("native_real")
+def test_so_are_those_of_the_scenarios_that_show_papers() -> None:
+    shown = [path for kind in ("paper-*", "xcp-i-*") for path in sorted((ROOT / "scenarios").glob(f"{kind}.toml"))]
+    assert len(shown) == 15
+    for path in shown:
+        flows = Source.of(path).check()["resolved"]
+        assert {group["stack"] for group in tomllib.loads(flows)["flows"]} == {"ns2"}, path.name
 
 
 def test_every_claim_has_a_control() -> None:

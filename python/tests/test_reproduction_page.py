@@ -82,6 +82,7 @@ def test_the_multiverse_has_its_span(page: str) -> None:
     authors = sum(key.startswith("I-") and one.basis in JUDGED for key, one in predicates().items())
     assert f"Between {authors - 2} and {authors} of the claims of paper I hold over all single changes" in page
     assert "the other alternatives have not been run yet" in page
+    assert "made before the papers' hosts had ns-2's timer" in page
     assert "I-fig2-a fails; I-fig2-b fails" in page
     assert "claim by claim" in page
 
