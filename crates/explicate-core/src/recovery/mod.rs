@@ -242,7 +242,8 @@ pub trait Recovery: Send {
     /// The state of the flow.
     fn state(&self) -> RecoveryState;
     /// Lends its counters to the flow while no segment is missing, no retransmission is pending and all outstanding
-    /// data are in flight. Until it takes them back, it receives neither in-order acknowledgements nor new segments.
+    /// data are in flight. Until it takes them back, it receives neither in-order acknowledgements nor new segments, but it may
+    /// follow them ([`LossFree::follows`]).
     /// By default it lends nothing.
     fn check_out(&self) -> Option<LossFree> {
         None
@@ -250,6 +251,14 @@ pub trait Recovery: Send {
     /// Takes back the lent counters.
     fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
         let _ = (loss_free, at);
+    }
+    /// Its counters are lent with [`LossFree::follows`]: a segment left, as `at` shows. It may bring the timer forward.
+    fn follow_sent(&mut self, now: Time, at: &mut RecoveryState) {
+        let _ = (now, at);
+    }
+    /// The same for an acknowledgement in order of `newly` segments.
+    fn follow_ack(&mut self, now: Time, newly: u32, rtt: Time, at: &mut RecoveryState) {
+        let _ = (now, newly, rtt, at);
     }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.

@@ -44,6 +44,7 @@ use self::reports::{Arrivals, duplicate_in};
 use self::undo::Doubt;
 use crate::api::{Probe, measured_ms};
 use crate::params::{Info, Values};
+use crate::recovery::common::loss_free::LossFree;
 use crate::recovery::common::rto::{Rto, Sequence};
 use crate::recovery::common::scoreboard::Scoreboard;
 use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
@@ -246,6 +247,13 @@ impl RackRecovery {
         self.probe.schedule(now, allowed, outstanding, self.rto.srtt(), self.rto.deadline());
     }
 
+    /// The flow has the counters: this is when its retransmission timer expires. The probe's starts over.
+    fn follow_timers(&mut self, now: Time, retransmission: Time, at: &mut RecoveryState) {
+        self.rto.follow(retransmission);
+        self.probe.schedule(now, true, at.in_flight, at.srtt, retransmission);
+        at.timer = self.probe.at;
+    }
+
     /// An acknowledgement while nothing is missing.
     #[inline]
     fn take_in_order(&mut self, now: Time, advanced: u32, rtt: Time) -> Outcome {
@@ -402,6 +410,28 @@ impl Recovery for RackRecovery {
     fn state(&self) -> RecoveryState {
         let state = self.seq.state(&self.rto, self.flight.count, self.state == State::Recovery);
         RecoveryState { timer: state.timer.min(self.reorder_at).min(self.probe.at), ..state }
+    }
+
+    /// All outstanding segments left once and wait for nothing but their acknowledgements. It follows, for times of departure.
+    fn check_out(&self) -> Option<LossFree> {
+        let timers = self.probe.is_idle() && self.reorder_at == Time::NEVER && self.rto.backoffs() == 0;
+        let loss_free = timers && self.is_quiet() && self.flight.resent == 0;
+        let lent = if loss_free { self.seq.check_out(&self.rto)? } else { return None };
+        Some(LossFree { follows: true, ..lent })
+    }
+    fn follow_sent(&mut self, now: Time, at: &mut RecoveryState) {
+        self.flight.send(now);
+        let retransmission = if at.in_flight == 1 { at.timer } else { self.rto.deadline() };
+        self.follow_timers(now, retransmission, at);
+    }
+    fn follow_ack(&mut self, now: Time, newly: u32, rtt: Time, at: &mut RecoveryState) {
+        self.flight.arrive_in_order(now, newly, &mut self.latest);
+        self.reordering.sample(now, rtt);
+        self.follow_timers(now, at.timer, at);
+    }
+    fn check_in(&mut self, loss_free: &LossFree, at: &RecoveryState) {
+        let timer = self.rto.deadline();
+        self.seq.check_in(&mut self.rto, loss_free, &RecoveryState { timer, ..*at });
     }
 
     fn on_early_timer(&mut self, now: Time) -> Option<Outcome> {

@@ -37,18 +37,25 @@ pub(crate) struct RecoveryHandle {
     next: Option<Next>,
     /// Counters lent by the recovery: `at` is ahead of the recovery's state until it takes them back.
     checked_out: Option<LossFree>,
+    /// Bytes of the recovery that the next packet needs: none while it lends its counters and does not follow.
+    in_use: u32,
 }
 
 impl RecoveryHandle {
     /// The state before the first transmission.
     pub(crate) fn new(recovery: Box<AnyRecovery>) -> RecoveryHandle {
-        RecoveryHandle { at: recovery.state(), recovery, next: None, checked_out: None }
+        let in_use = size_of_val(&*recovery) as u32;
+        RecoveryHandle { at: recovery.state(), recovery, next: None, checked_out: None, in_use }
     }
-    /// Address and length in memory of the recovery for prefetching: none while its counters are lent.
+    /// Address and length in memory of the recovery for prefetching.
     #[inline]
     pub(crate) fn kept_apart(&self) -> (*const u8, usize) {
-        let bytes = if self.checked_out.is_some() { 0 } else { size_of_val(&*self.recovery) };
-        (core::ptr::from_ref(&*self.recovery).cast(), bytes)
+        (core::ptr::from_ref(&*self.recovery).cast(), self.in_use as usize)
+    }
+    /// Whether the recovery is told of each event although its counters are lent.
+    #[inline(always)]
+    fn follows(&self) -> bool {
+        self.in_use > 0
     }
     /// The state of the flow.
     #[inline(always)]
@@ -70,6 +77,9 @@ impl RecoveryHandle {
         {
             let newly_acked = loss_free.acknowledge(&mut self.at, now, header.segment(), rtt);
             if newly_acked > 0 {
+                if self.follows() {
+                    self.recovery.follow_ack(now, newly_acked, rtt, &mut self.at);
+                }
                 return Outcome { newly_acked, ..Outcome::default() };
             }
         }
@@ -82,11 +92,15 @@ impl RecoveryHandle {
         let ranges = if header.sack_count() == 0 { &[] } else { sack.as_slice() };
         let out = self.recovery.take_ack(now, cumulative, number, ranges, rtt, &mut self.at);
         self.checked_out = self.recovery.check_out();
+        if self.checked_out.as_ref().is_some_and(|loss_free| !loss_free.follows) {
+            self.in_use = 0;
+        }
         out
     }
     fn check_in(&mut self) {
         if let Some(loss_free) = self.checked_out.take() {
             self.recovery.check_in(&loss_free, &self.at);
+            self.in_use = size_of_val(&*self.recovery) as u32;
         }
     }
 
@@ -143,6 +157,9 @@ impl RecoveryHandle {
         self.next = Some(match &self.checked_out {
             Some(loss_free) => {
                 loss_free.sent(&mut self.at, now);
+                if self.follows() {
+                    self.recovery.follow_sent(now, &mut self.at);
+                }
                 loss_free.next(&self.at, windows.both)
             }
             None => {

@@ -17,6 +17,8 @@ pub struct LossFree {
     /// Not zero, so that `Option` needs no additional memory.
     pub(crate) min: NonZeroU64,
     pub(crate) max: u64,
+    /// The recovery keeps more than this, and is told of each event after it: [`crate::recovery::Recovery::follow_sent`].
+    pub follows: bool,
 }
 
 impl LossFree {
@@ -114,8 +116,14 @@ mod tests {
                 if next == Next::New && !rng.next_u64().is_multiple_of(4) {
                     told.on_sent(now, at.next, step);
                     loss_free.sent(&mut at, now);
+                    if loss_free.follows {
+                        owner.follow_sent(now, &mut at);
+                    }
                 } else if let Some((cumulative, newly, rtt)) = ack(&mut told, &mut rng, now) {
                     assert_eq!(loss_free.acknowledge(&mut at, now, cumulative, rtt), newly);
+                    if loss_free.follows {
+                        owner.follow_ack(now, newly, rtt, &mut at);
+                    }
                 }
                 assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
                 if rng.next_u64().is_multiple_of(50) {
@@ -132,7 +140,7 @@ mod tests {
         }
         assert_eq!(
             lending,
-            4 * 4,
+            5 * 4,
             "recoveries that can be checked out, by every rule, and with a clock that does not tick"
         );
     }

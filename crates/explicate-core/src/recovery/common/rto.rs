@@ -67,11 +67,16 @@ impl Rto {
     /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
     fn check_out(&self) -> Option<LossFree> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(LossFree { spread: self.spread, min: self.min, max: self.longest(u64::MAX) })
+        ready.then_some(LossFree { spread: self.spread, min: self.min, max: self.longest(u64::MAX), follows: false })
     }
     /// Takes it back.
     fn check_in(&mut self, loss_free: &LossFree, srtt: Time, deadline: Time) {
         (self.srtt, self.spread, self.deadline) = (srtt.0, loss_free.spread, deadline);
+    }
+    /// A flow that has the counters starts or stops the timer.
+    #[inline]
+    pub fn follow(&mut self, deadline: Time) {
+        self.deadline = deadline;
     }
     /// Starts the timer over (5.1, 5.3).
     #[inline]

@@ -119,6 +119,20 @@ impl Flight {
             self.again.clear();
         }
     }
+    /// The first `newly` segments have arrived, each sent once and not reported before.
+    #[inline]
+    pub(super) fn arrive_in_order(&mut self, now: Time, newly: u32, latest: &mut Latest) {
+        let mut last = None;
+        for _ in 0..newly {
+            last = self.records.pop_front();
+        }
+        self.first += newly;
+        self.count -= newly;
+        self.undecided = self.undecided.max(self.first);
+        if let Some(record) = last {
+            latest.take(now, self.first - 1, &record, Time::ZERO);
+        }
+    }
     /// The receiver reports a segment; its record, if it had not been reported.
     pub(super) fn arrive(&mut self, segment: u32) -> Option<Record> {
         let record = self.records.get_mut(segment.wrapping_sub(self.first) as usize)?;

@@ -48,6 +48,10 @@ impl TailProbe {
     pub(super) fn is_open(&self) -> bool {
         self.end > 0 && self.again
     }
+    /// Whether none is due or waits for its answer.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.due && self.end == 0
+    }
     /// Whether this range reports the probe as a duplicate.
     pub(super) fn is_duplicate(&self, end: u32) -> bool {
         self.is_open() && self.end == end
