@@ -52,7 +52,7 @@ impl RecoveryHandle {
     pub(crate) fn kept_apart(&self) -> (*const u8, usize) {
         (core::ptr::from_ref(&*self.recovery).cast(), self.in_use as usize)
     }
-    /// Whether the recovery is told of each event although its counters are lent.
+    /// Whether the recovery learns of each event although its counters are lent.
     #[inline(always)]
     fn follows(&self) -> bool {
         self.in_use > 0

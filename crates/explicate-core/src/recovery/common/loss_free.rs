@@ -17,7 +17,7 @@ pub struct LossFree {
     /// Not zero, so that `Option` needs no additional memory.
     pub(crate) min: NonZeroU64,
     pub(crate) max: u64,
-    /// The recovery keeps more than this, and is told of each event after it: [`crate::recovery::Recovery::follow_sent`].
+    /// The recovery keeps more than this, and learns of each event after it: [`crate::recovery::Recovery::follow_sent`].
     pub follows: bool,
 }
 

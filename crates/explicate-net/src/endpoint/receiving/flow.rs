@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::endpoint::hello::Content;
 
-    /// Acknowledgements of the first 64 segments, which come in order, by a receiver that was told only the greeting.
+    /// Acknowledgements of the first 64 segments, which come in order, by a receiver that knows the greeting alone.
     fn acknowledgements(words: impl Fn(&str) -> String, acks: f64) -> usize {
         let mut values = Values::default();
         let mut set = |name: &str, value| values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
