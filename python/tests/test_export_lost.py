@@ -478,7 +478,9 @@ SAMPLED = '[sampling]\nevery = "100ms"\nof = ["throughput", "cwnd", "queue"]\n'
 @pytest.fixture
 def sampled(tmp_path: Path) -> explicate.Results:
     """Two runs, with an idle link at first."""
-    text = Source.of({**SCENARIO, "runs": 2, "duration": "3s"}).text.replace('"newreno"', '"newreno"\nstack = "ns2"\nstart = "1s"')
+    text = Source.of({**SCENARIO, "runs": 2, "duration": "3s"}).text.replace(
+        '"newreno"', '"newreno"\nstack = "ns2"\nstart = "1s"'
+    )
     results = explicate.run(f"{text}{SAMPLED}")
     return explicate.Results.load(results.write(tmp_path / "out"))
 
