@@ -18,7 +18,7 @@ from shared import ROOT, replace_between
 LIMITS = {"xcp": 273.0, "sack": 219.0}
 """Limit of instructions per packet-hop: the measured count plus a twentieth. The aim is 250 for both. SACK meets it;
 XCP did until hosts had a random processing time for each data packet."""
-LIMITS_1000 = {"xcp": 291.0, "sack": 250.0}
+LIMITS_1000 = {"xcp": 291.0, "sack": 253.0}
 """The same with 1,000 flows: a fourteenth more (XCP), a sixth (SACK) than with 10; the aim is at most 20 %."""
 MEMORY = {"xcp": 2048.0, "sack": 1800.0}
 """Limit of bytes per flow, with its four access links, at 10,000 flows. XCP's is the aim itself: its flows, with two

@@ -14,7 +14,7 @@
 use alloc::boxed::Box;
 
 use self::departures::Stretch;
-use self::fallback::Fallback;
+use self::fallback::{Fallback, Own};
 use self::round_trip::{RoundTrip, in_ticks};
 use self::stats::{Counts, Rare};
 use crate::agent::Address;
@@ -109,7 +109,9 @@ pub struct SenderEndpoint {
     allowance: Allowance,
     recovery: RecoveryHandle,
     /// Kept by explicit flows until the other end has answered.
-    fallback: Option<Box<Fallback>>,
+    fallback: Option<Fallback>,
+    /// Its first window, if the flow's parameters give one, else NaN.
+    initial_window: f32,
     /// The congestion header of data packets, as far as it is known before they leave.
     congestion: Congestion,
     /// Bytes of headers before the payload.
@@ -176,9 +178,10 @@ impl SenderEndpoint {
         };
         let mut sender = init.protocol.sender(&sender_init);
         let guarded = init.protocol.explicit() && is_guarded(init.values);
-        let fallback = init.protocol.explicit().then(|| Box::new(Fallback::new(init)));
+        let initial_window = init.values.number("initial_window").map_or(f32::NAN, |window| window as f32);
+        let fallback = init.protocol.explicit().then(|| Fallback::new(init));
         if let Some(fallback) = fallback.as_ref().filter(|_| guarded) {
-            let tcp = fallback.guarding(init.packet as f64);
+            let tcp = fallback.guarding(Own { initial_window, paced: params.paced }, init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let recovery = init.recovery.build(init.values);
@@ -190,6 +193,7 @@ impl SenderEndpoint {
             sender,
             recovery: RecoveryHandle::new(recovery),
             fallback,
+            initial_window,
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
             ecn: params.ecn,

@@ -40,7 +40,9 @@ fn entries_are_documented_and_their_names_unique() {
 fn presets_resolve() {
     for preset in PRESETS {
         let resolved = resolve(preset.name).unwrap_or_else(|why| panic!("{why}"));
-        assert!(!resolve(preset.fallback).unwrap().protocol.explicit(), "{} falls back to explicit", preset.name);
+        let fallback = resolve(preset.fallback).unwrap();
+        assert!(!fallback.protocol.explicit(), "{} falls back to explicit", preset.name);
+        assert!(fallback.params.is_empty(), "{}: a flow keeps no parameters of its fallback's preset", preset.name);
         for (name, value) in preset.params {
             let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), endpoint::PARAMS];
             let param = lists.into_iter().flatten().find(|p| p.name == *name);

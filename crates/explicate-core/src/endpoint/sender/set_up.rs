@@ -1,5 +1,6 @@
 //! Connection set-up: a SYN offers options, its answer grants some, and the flow continues without the others.
 
+use super::fallback::Own;
 use super::round_trip::in_ticks;
 use super::{SenderEndpoint, State, header_bytes};
 use crate::recovery::Next;
@@ -21,11 +22,12 @@ impl SenderEndpoint {
         let fallback = self.fallback.take();
         if let Some(fallback) = fallback.filter(|_| refused) {
             let payload = self.payload();
+            let own = Own { initial_window: self.initial_window, paced: self.paced };
             self.congestion = Congestion::NONE;
             self.overhead = header_bytes(false) as u8;
             self.options &= !option::EXPLICIT;
             // Segments were counted with the explicit payload, which is kept; the packets become shorter.
-            self.sender = fallback.sender((payload + header_bytes(false)) as f64);
+            self.sender = fallback.sender(own, (payload + header_bytes(false)) as f64);
             self.interest = self.sender.interest();
         }
         let rtt = in_ticks(self.tick, now, exact);
