@@ -31,7 +31,16 @@ pub(super) struct Reordering {
 impl Reordering {
     pub(super) fn new(dupackthreshold: u32) -> Reordering {
         let (min_rtt, measured) = (Time::NEVER, Time::ZERO);
-        Reordering { seen: false, degree: dupackthreshold, steps: 1, persists: 0, round: 0, dupackthreshold, min_rtt, measured }
+        Reordering {
+            seen: false,
+            degree: dupackthreshold,
+            steps: 1,
+            persists: 0,
+            round: 0,
+            dupackthreshold,
+            min_rtt,
+            measured,
+        }
     }
     /// A segment that was sent once arrived, this number of segments behind the highest report (`tcp_check_sack_reordering`).
     pub(super) fn behind(&mut self, segments: u32) {
