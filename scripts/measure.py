@@ -284,9 +284,14 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of the tree."""
-    words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    """The commit of the tree, with a mark if other files than the recorded figures differ from it."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    others = [":/", f":(exclude,top){RECORDED.relative_to(ROOT)}"]
+    differs = git("status", "--porcelain", "--untracked-files=no", "--", *others)
+    return git("rev-parse", "--short=12", "HEAD") + ("-dirty" if differs else "")
 
 
 def measured(
