@@ -12,7 +12,7 @@ use crate::cli::Gateway;
 use crate::error::Result;
 use crate::gateway::config::Config;
 use crate::gateway::identity::{self, Identity};
-use crate::gateway::{self, carried, destinations, explain, kernel, status, told, warnings};
+use crate::gateway::{self, carried, destinations, explain, kernel, status, told, warnings, why};
 use crate::sys;
 
 /// How long `why` watches.
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
             let path = Config::load(&args.config)?.status;
             let before = status::ask(&path)?;
             thread::sleep(WATCHED);
-            explain::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
+            why::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
         Gateway::Down { config, stopped } => {

@@ -47,5 +47,6 @@ pub mod transport;
 pub mod tunnel;
 pub mod turns;
 pub mod warnings;
+pub mod why;
 
 pub use run::run;
