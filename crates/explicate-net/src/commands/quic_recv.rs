@@ -1,6 +1,6 @@
 //! `explicated recv` by QUIC.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -75,11 +75,7 @@ async fn serve(args: &Recv) -> Result<()> {
 
 /// Where to listen: at all addresses of IPv6 and IPv4, unless the user or the kernel has it otherwise.
 fn bind(args: &Recv) -> SocketAddr {
-    args.bind.unwrap_or_else(|| {
-        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, UDP_PORT));
-        let has_ipv6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();
-        if has_ipv6 { all } else { (Ipv4Addr::UNSPECIFIED, UDP_PORT).into() }
-    })
+    args.bind.unwrap_or((Ipv6Addr::UNSPECIFIED, UDP_PORT).into())
 }
 
 fn limits(args: &Recv) -> Limits {

@@ -22,6 +22,7 @@ pub mod explain;
 pub mod identity;
 pub mod intercept;
 pub mod kernel;
+pub mod mistake;
 pub mod network;
 pub mod open;
 pub mod parity;
@@ -45,5 +46,7 @@ pub mod trains;
 pub mod transport;
 pub mod tunnel;
 pub mod turns;
+pub mod warnings;
+pub mod why;
 
 pub use run::run;

@@ -17,7 +17,7 @@ use super::identity::{Identity, PublicKey};
 use super::open::{self, Open};
 use super::port::Port;
 use super::preface::{self, Preface};
-use super::relay::{self, Carried, Cause};
+use super::relay::{self, Carried, Cause, Ended};
 use super::shim::canonical;
 use super::silence;
 use super::system::System;
@@ -87,6 +87,8 @@ struct Link {
     called: AtomicBool,
     /// Connections in a row that were closed because the path needs larger windows.
     outgrown: AtomicU32,
+    /// Why the last call failed, or the last connection ended.
+    failure: Mutex<Option<String>>,
 }
 
 /// A peer.
@@ -105,6 +107,13 @@ impl Peer {
     }
     fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
         *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+    }
+    /// Why there is no connection to it, as far as is known.
+    pub fn failure(&self) -> Option<String> {
+        self.link.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    fn fails(&self, reason: &str) {
+        *self.link.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_string());
     }
     fn told(&self) -> MutexGuard<'_, Vec<IpAddr>> {
         self.link.told.lock().unwrap_or_else(PoisonError::into_inner)
@@ -212,21 +221,33 @@ struct Place {
     gateway: Arc<Gateway>,
     number: u64,
     open: Arc<Open>,
+    /// The client is a host of this site.
+    near: bool,
 }
 
 impl Place {
-    /// A place for a connection with this peer.
-    fn take(gateway: &Arc<Gateway>, preface: &Preface, peer: &Peer) -> Option<Place> {
+    /// A place for a connection with this peer; `near` says that its client is a host of this site.
+    fn take(gateway: &Arc<Gateway>, preface: &Preface, peer: &Peer, near: bool) -> Option<Place> {
         let (open, most) = (&gateway.counters.open, gateway.table().config.limits.connections);
         let took = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
-        took.ok()?;
+        if took.is_err() {
+            if gateway.table().config.log_connections {
+                let (client, destination, cause) =
+                    (preface.client, preface.destination, Ended::NotOpened(Cause::TooMany));
+                tracing::info!(%client, %destination, peer = peer.config.name, cause = cause.words(near), "connection refused");
+            }
+            return None;
+        }
         let (number, open) = gateway.open.add(preface, &peer.config.name);
-        Some(Place { gateway: gateway.clone(), number, open })
+        Some(Place { gateway: gateway.clone(), number, open, near })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        if self.gateway.table().config.log_connections {
+            self.open.log(self.near);
+        }
         self.gateway.open.remove(self.number);
         self.gateway.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -351,7 +372,10 @@ impl Gateway {
         while let Some(peer) = self.table().peer(key).filter(|peer| peer.config.address.is_some()) {
             match self.call(peer, CALL).await {
                 Ok((connection, tunnel)) => self.serve(peer, connection, tunnel).await,
-                Err(reason) => tracing::info!(peer = peer.config.name, reason, "cannot reach the peer"),
+                Err(reason) => {
+                    peer.fails(&reason);
+                    tracing::info!(peer = peer.config.name, reason, "cannot reach the peer");
+                }
             }
             tokio::time::sleep(AGAIN).await;
         }
@@ -398,7 +422,7 @@ impl Gateway {
             let gateway = self.clone();
             let Some(incoming) = validated(incoming) else { continue };
             self.spawn(async move {
-                let from = incoming.remote_address();
+                let from = canonical(incoming.remote_address());
                 if let Err(reason) = gateway.clone().answer(incoming).await {
                     count(&gateway.counters.refused);
                     tracing::info!(%from, reason, "refused a connection of a gateway");
@@ -446,7 +470,7 @@ impl Gateway {
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
         let used = async {
             if self.fits(peer, &connection, &tunnel).await {
-                tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
+                tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
                 peer.set(&connection, &tunnel);
             }
             connection.closed().await
@@ -468,6 +492,7 @@ impl Gateway {
             () = self.keep_told(peer) => return,
         };
         tunnel.lost.store(true, Ordering::Relaxed);
+        peer.fails(&reason.to_string());
         if peer.current().is_none() {
             peer.told().clear();
         }
@@ -501,7 +526,9 @@ impl Gateway {
                 let ended = match onward {
                     Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel, &place.open).await,
                     Onward::Peer(streams, beyond) => {
-                        relay::between((send, receive), streams, [&tunnel.lost, &beyond.lost]).await
+                        let ended = relay::between((send, receive), streams, [&tunnel.lost, &beyond.lost]).await;
+                        place.open.set_ended(if ended.1 { Ended::Closed } else { Ended::Peer(Cause::Reset) });
+                        ended
                     }
                 };
                 return self.ended(ended, place);
@@ -522,10 +549,11 @@ impl Gateway {
         let table = self.table();
         table.allow(key, &preface)?;
         let from = table.peer(key).ok_or(Cause::NotAllowed)?;
-        let place = Place::take(self, &preface, from).ok_or(Cause::TooMany)?;
+        let place = Place::take(self, &preface, from, false).ok_or(Cause::TooMany)?;
         let beyond = table.beyond(key, &preface);
         if beyond.is_none() {
-            table.permit(key, &preface, &self.own.borrow())?;
+            let permitted = table.permit(key, &preface, &self.own.borrow());
+            permitted.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?;
         }
         let reaching = async {
             match beyond {
@@ -537,7 +565,8 @@ impl Gateway {
             relay::is_reset(receive).await;
             Err(Cause::Reset)
         };
-        Ok((relay::unless(reaching, reset).await?, place))
+        let opened = relay::unless(reaching, reset).await;
+        Ok((opened.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?, place))
     }
 
     /// Carries a connection that the site has opened to `destination`.
@@ -548,7 +577,7 @@ impl Gateway {
         let networks = &table.config.site.networks;
         let spoofed = !networks.is_empty() && !networks.iter().any(|n| n.contains(preface.client.ip()));
         let peer = table.route(preface.destination.ip()).filter(|_| !spoofed);
-        let Some((peer, place)) = peer.and_then(|peer| Some((peer, Place::take(&self, &preface, peer)?))) else {
+        let Some((peer, place)) = peer.and_then(|peer| Some((peer, Place::take(&self, &preface, peer, true)?))) else {
             count(&self.counters.refused);
             return tcp.reset();
         };
@@ -564,7 +593,8 @@ impl Gateway {
         };
         match relay::unless(open(peer, &preface), reset).await {
             Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel, &place.open).await, place),
-            Err(_) => {
+            Err(cause) => {
+                place.open.set_ended(Ended::NotOpened(cause));
                 count(&self.counters.resets);
                 tcp.reset();
             }
@@ -575,6 +605,7 @@ impl Gateway {
     fn ended(&self, (Carried { sent, received }, orderly): (Carried, bool), place: Place) {
         self.counters.sent.fetch_add(sent, Ordering::Relaxed);
         self.counters.received.fetch_add(received, Ordering::Relaxed);
+        place.open.set_carried(Carried { sent, received });
         if !orderly {
             count(&self.counters.resets);
         }
@@ -584,6 +615,7 @@ impl Gateway {
     /// Connects to the destination by plain routing; `told` says that this is all that is wanted.
     async fn without_tunnel(&self, tcp: Tcp, preface: &Preface, (place, told): (Place, bool)) {
         if !told && self.table().config.site.when_down == WhenDown::Reset {
+            place.open.set_ended(Ended::NotOpened(Cause::Unreachable));
             count(&self.counters.refused);
             return tcp.reset();
         }
@@ -594,12 +626,16 @@ impl Gateway {
         let onward = match relay::unless(self.connect(preface, ClientAddress::Keep), reset).await {
             Ok(onward) => onward,
             Err(cause) => {
+                place.open.set_ended(Ended::NotOpened(cause));
                 count(if cause == Cause::Reset { &self.counters.resets } else { &self.counters.refused });
                 return tcp.reset();
             }
         };
         count(&self.counters.direct);
-        if !relay::direct(tcp, onward).await {
+        let (carried, ended) = relay::direct(tcp, onward).await;
+        place.open.set_carried(carried);
+        place.open.set_ended(ended);
+        if ended != Ended::Closed {
             count(&self.counters.resets);
         }
         drop(place);

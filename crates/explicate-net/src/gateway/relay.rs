@@ -8,9 +8,11 @@
 //! section 3.5). It does not stop bytes that its host had closed behind: these are delivered first. The same holds when a tunnel is lost.
 
 use std::collections::VecDeque;
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,6 +60,59 @@ pub struct Carried {
     pub sent: u64,
     /// From the peer to TCP.
     pub received: u64,
+}
+
+impl Cause {
+    /// The cause that a peer has named.
+    fn named(code: VarInt) -> Cause {
+        let known = [Cause::Refused, Cause::TimedOut, Cause::Unreachable, Cause::NotAllowed, Cause::TooMany];
+        known.into_iter().find(|cause| VarInt::from(*cause) == code).unwrap_or(Cause::Reset)
+    }
+}
+
+/// How a connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Both hosts have closed it, and all bytes have arrived.
+    Closed,
+    /// By the host at this end.
+    Host,
+    /// By the peer.
+    Peer(Cause),
+    /// It was not opened from here.
+    NotOpened(Cause),
+    /// With its tunnel.
+    Tunnel,
+}
+
+impl Ended {
+    /// In words; `near` says that the host at this end is the client.
+    pub fn words(self, near: bool) -> String {
+        let (here, there) = if near { ("client", "destination") } else { ("destination", "client") };
+        let words = match self {
+            Ended::Host => return format!("reset by the {here}, or the {here} is gone"),
+            Ended::Peer(Cause::Reset) => return format!("reset by the {there}, or the {there} is gone"),
+            Ended::Closed => "closed by both",
+            Ended::Tunnel => "the tunnel was lost",
+            Ended::NotOpened(Cause::Reset) => "reset by the client before it was open",
+            Ended::Peer(Cause::Refused) | Ended::NotOpened(Cause::Refused) => "refused by the destination",
+            Ended::Peer(Cause::TimedOut) | Ended::NotOpened(Cause::TimedOut) => "no answer from the destination",
+            Ended::Peer(Cause::NotAllowed) | Ended::NotOpened(Cause::NotAllowed) => "not allowed",
+            Ended::Peer(Cause::TooMany) | Ended::NotOpened(Cause::TooMany) => "limit of connections",
+            Ended::Peer(Cause::Unreachable) | Ended::NotOpened(Cause::Unreachable) => "no way to the destination",
+        };
+        words.to_string()
+    }
+}
+
+/// Why the peer has ended a stream, as far as it has said so.
+async fn named(stream: &SendStream) -> Cause {
+    let mut stopped = pin!(stream.stopped());
+    let said = poll_fn(|cx| Poll::Ready(stopped.as_mut().poll(cx))).await;
+    match said {
+        Poll::Ready(Ok(Some(code))) => Cause::named(code),
+        _ => Cause::Reset,
+    }
 }
 
 /// What ended a connection before its time.
@@ -225,6 +280,12 @@ pub async fn run(
         })
         .await
     };
+    open.set_ended(match ended {
+        Ok(()) if finished => Ended::Closed,
+        Err(Broken::Host) => Ended::Host,
+        _ if tunnel.lost.load(Ordering::Relaxed) => Ended::Tunnel,
+        _ => Ended::Peer(named(&send).await),
+    });
     // What a host had sent and closed behind is still delivered: here what the stream has, or what the kernel has for the host.
     if !finished || ended == Err(Broken::Peer) {
         let _ = send.reset(Cause::Reset.into());
@@ -251,7 +312,7 @@ pub async fn unless<T>(what: impl Future<Output = T>, other: impl Future<Output 
 }
 
 /// Carries from one TCP connection to another; `finished` when the first has closed its half.
-async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool) -> io::Result<()> {
+async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool, count: &mut u64) -> io::Result<()> {
     let mut block = vec![0; BLOCK];
     loop {
         let read = from.read(&mut block).await?;
@@ -260,19 +321,21 @@ async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool) -> io::Result<()> {
             return to.finish();
         }
         write_all(to, &block[..read], None).await?;
+        *count += read as u64;
     }
 }
 
-/// Carries both directions between two TCP connections to their ends; whether both ended orderly.
-pub async fn direct(near: Tcp, far: Tcp) -> bool {
-    let mut finished = [false; 2];
-    let orderly = {
-        let [there, back] = &mut finished;
+/// Carries both directions between two TCP connections, of a client and of its destination, to their ends; how that was.
+pub async fn direct(near: Tcp, far: Tcp) -> (Carried, Ended) {
+    let (mut carried, mut finished) = (Carried::default(), [false; 2]);
+    let ended = {
+        let ([there, back], Carried { sent, received }) = (&mut finished, &mut carried);
+        let both = async { tokio::try_join!(pump(&near, &far, there, sent), pump(&far, &near, back, received)) };
         tokio::select! {
             biased;
-            both = async { tokio::try_join!(pump(&near, &far, there), pump(&far, &near, back)) } => both.is_ok(),
-            () = near.failed() => false,
-            () = far.failed() => false,
+            both = both => if both.is_ok() { Ended::Closed } else { Ended::Host },
+            () = near.failed() => Ended::Host,
+            () = far.failed() => Ended::Peer(Cause::Reset),
         }
     };
     let [there, back] = finished;
@@ -280,7 +343,7 @@ pub async fn direct(near: Tcp, far: Tcp) -> bool {
     for (tcp, all) in [(far, there), (near, back)] {
         if all { tcp.release() } else { tcp.reset() }
     }
-    orderly
+    (carried, ended)
 }
 
 /// Carries from one stream to another; `finished` when all of it is on the way.

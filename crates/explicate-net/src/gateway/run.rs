@@ -24,6 +24,7 @@ use super::status;
 use super::system::System;
 use super::tcp::Tcp;
 use super::transport::Transport;
+use crate::address;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::metrics::Metrics;
@@ -47,6 +48,9 @@ pub fn run(path: &Path) -> Result<()> {
     if let Some(files) = files.filter(|&files| files <= connections) {
         tracing::warn!(files, connections, "the limit of open files is below `limits.connections`");
     }
+    if config.log_connections && !tracing::enabled!(tracing::Level::INFO) {
+        tracing::warn!("`log_connections` needs `--verbose`: at this level no connection is logged");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.or_fail(|| "start a runtime".to_string())?.block_on(serve(config, path))
 }
@@ -64,11 +68,7 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     let repairs = config.wan.parity && config.wan.rate.is_some();
     let transport = if repairs { transport.repaired() } else { transport };
     let (endpoint, port) = endpoint(&config, &identity, (&transport, tunnels), clock)?;
-    let listen = |ipv6| {
-        let port = config.site.intercept_port;
-        intercept::listen(port, ipv6).or_fail(|| format!("listen for intercepted connections at port {port}"))
-    };
-    let listeners = if config.site.interfaces.is_empty() { Vec::new() } else { vec![listen(false)?, listen(true)?] };
+    let listeners = listeners(&config)?;
     let status = status::listen(&config.status)?;
     let metrics = config.metrics.map(Metrics::serve).transpose()?;
     let system = System::kernel();
@@ -132,7 +132,7 @@ fn endpoint(
     clock: Clock,
 ) -> Result<(Endpoint, Option<Arc<Port>>)> {
     let what = || format!("open the tunnel's socket at {}", config.listen);
-    let socket = std::net::UdpSocket::bind(config.listen).or_fail(what)?;
+    let socket = address::listen(config.listen).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
     let port = match (config.wan.rate, config.wan.controller_config()) {
         (Some(rate), Some(controller)) => {
@@ -153,6 +153,21 @@ fn endpoint(
     let socket = Arc::new(Socket::new(inner, port.clone(), tunnels));
     let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, Arc::new(TokioRuntime));
     Ok((endpoint.or_fail(what)?, port))
+}
+
+/// Listeners of intercepted connections, of both families; of IPv4 alone where the kernel has no IPv6 and no network needs it.
+fn listeners(config: &Config) -> Result<Vec<TcpListener>> {
+    if config.site.interfaces.is_empty() {
+        return Ok(Vec::new());
+    }
+    let port = config.site.intercept_port;
+    let what = || format!("listen for intercepted connections at port {port}");
+    let mut all = vec![intercept::listen(port, false).or_fail(what)?];
+    match intercept::listen(port, true) {
+        Err(reason) if !config.has_ipv6() => tracing::info!(%reason, "no connections of IPv6 are intercepted"),
+        listener => all.push(listener.or_fail(what)?),
+    }
+    Ok(all)
 }
 
 /// Accepts intercepted connections, for ever.

@@ -44,6 +44,8 @@ impl Tcp {
         match self {
             Tcp::Kernel(stream) => {
                 let _ = stream.set_nodelay(true);
+                // The urgent byte keeps its place among the others, as RFC 6093 section 6 asks of those who read it.
+                let _ = sockopt::set_socket_oobinline(stream, true);
                 let _ = sockopt::set_socket_keepalive(stream, true);
                 let _ = sockopt::set_tcp_keepidle(stream, KEEP_ALIVE);
                 let _ = sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE_AGAIN);
@@ -166,4 +168,33 @@ impl Tcp {
 /// Has a socket end by a reset however the program ends, and not by a FIN behind a part of the bytes.
 pub fn end_by_reset(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{SendFlags, send};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// The byte that is urgent is read in its place.
+    #[tokio::test]
+    async fn urgent_bytes_are_among_the_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let tcp = Tcp::Kernel(listener.accept().await.unwrap().0);
+        tcp.prepare();
+        for (bytes, flags) in [("abc", SendFlags::empty()), ("!", SendFlags::OOB), ("def", SendFlags::empty())] {
+            assert_eq!(send(&client, bytes.as_bytes(), flags).unwrap(), bytes.len());
+        }
+        drop(client);
+        let (mut all, mut block) = (Vec::new(), [0; 64]);
+        loop {
+            match tcp.read(&mut block).await.unwrap() {
+                0 => break,
+                read => all.extend_from_slice(&block[..read]),
+            }
+        }
+        assert_eq!(all, b"abc!def");
+    }
 }
