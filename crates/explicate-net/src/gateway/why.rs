@@ -1,8 +1,7 @@
 //! What limits the transfers now, from two reports ([`status`](super::status)) with some time between them.
 //!
 //! A cause is named only if transfers would go faster, or connections open, without it. Each has an estimate of how many times as fast
-//! they may go then, by which the best one comes first. The simulated network removes each cause and measures what that gains
-//! (`causes` in [`simulated`](crate::simulated)).
+//! they may go then, by which the best one comes first. The estimates are not checked by removing the causes.
 //!
 //! | cause | what is measured | threshold |
 //! | --- | --- | --- |
