@@ -268,6 +268,9 @@ pub struct Peer {
     pub key: String,
     /// Where it is reached; without it this gateway waits until the peer connects.
     pub address: Option<String>,
+    /// It may move to another address while it is connected, although it has an `address`; without one it may in any case.
+    #[serde(default)]
+    pub roaming: bool,
     /// Networks behind it: connections from the site to them are carried, and clients there may connect to the site.
     pub networks: Vec<Network>,
 }
@@ -279,6 +282,10 @@ impl Peer {
     /// Its public key, which [`Config::load`] has checked.
     pub fn public_key(&self) -> Option<PublicKey> {
         PublicKey::parse(&self.key)
+    }
+    /// Whether a tunnel by which it has called follows it to another address.
+    pub fn may_move(&self) -> bool {
+        self.address.is_none() || self.roaming
     }
     /// Its address now.
     pub fn resolve(&self) -> Option<SocketAddr> {
@@ -483,6 +490,16 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_with_an_address_moves_only_if_it_is_roaming() {
+        let moves = |more: &str| Config::parse(&text(more)).unwrap().peers[0].may_move();
+        let address = "address = \"192.0.2.1:49407\"\n";
+        assert!(moves("") && moves(&format!("{address}roaming = true\n")));
+        assert!(!moves(address) && !moves(&format!("{address}roaming = false\n")));
+        let error = Config::parse(&text("roaming = \"yes\"\n")).unwrap_err();
+        assert!(error.contains("roaming = \"yes\"") && error.contains("expected a boolean"), "{error}");
+    }
+
+    #[test]
     fn what_this_machine_does_not_have_is_a_warning() {
         let all = "[wan]\ninterface = \"eth9\"\n";
         let peer = format!(
@@ -522,7 +539,7 @@ mod tests {
             }
             keys.len()
         });
-        assert_eq!(counts, [8, 7, 6, 3, 4, 9]);
+        assert_eq!(counts, [8, 7, 6, 3, 5, 9]);
     }
 
     #[test]

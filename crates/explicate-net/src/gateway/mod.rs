@@ -7,8 +7,8 @@
 //!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
 //!   QUIC connection per peer, and [`open`] lists what is carried;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
-//!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
-//!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
+//!   losses, [`tunnel`] holds these of one connection, [`place`] is where its peer is,
+//!   [`socket`] adds and removes them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
 //! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] takes from
 //!   a [`source`], or that [`trains`] of datagrams show.
 
@@ -26,6 +26,7 @@ pub mod network;
 pub mod open;
 pub mod parity;
 pub mod peers;
+pub mod place;
 pub mod plain;
 pub mod port;
 pub mod preface;

@@ -36,6 +36,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const CALL: Duration = Duration::from_secs(10);
 /// How long a destination may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(20);
+/// Between two looks at where a peer is.
+const FOLLOW: Duration = Duration::from_millis(200);
 /// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
@@ -339,6 +341,32 @@ impl Gateway {
     fn keep(&self, peer: &Peer) {
         peer.told().iter().for_each(|address| self.system.marked.keep(*address));
     }
+    /// Follows a peer that moves, for ever.
+    async fn follow(&self, key: PublicKey, connection: &Connection, tunnel: &Arc<Tunnel>) {
+        if connection.side().is_client() {
+            // A server does not move (RFC 9000 section 9).
+            return std::future::pending().await;
+        }
+        let (mut validated, mut refused) = (connection.stats().frame_rx.path_response, false);
+        loop {
+            let table = self.table();
+            let peer = table.peer(key);
+            let (name, may_move) = peer.map_or(("", false), |peer| (&peer.config.name, peer.config.may_move()));
+            tunnel.place().may_move = may_move;
+            let before = std::mem::replace(&mut validated, connection.stats().frame_rx.path_response);
+            let to = connection.remote_address();
+            if validated > before
+                && let Some(from) = self.transport.moved(to, tunnel)
+            {
+                tracing::info!(peer = name, %from, %to, "has moved");
+            }
+            if let Some(from) = tunnel.place().take_refused().filter(|_| !refused) {
+                refused = true;
+                tracing::warn!(peer = name, %from, "sends from another address than its `address`, and is not heard: `roaming = true` in its [[peer]] lets it move");
+            }
+            tokio::time::sleep(FOLLOW).await;
+        }
+    }
     async fn keep_told(&self, peer: &Peer) {
         loop {
             self.keep(peer);
@@ -372,7 +400,7 @@ impl Gateway {
             Ok(connected) => connected.map_err(|reason| reason.to_string()),
             Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
         };
-        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(to, &tunnel))
+        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(&tunnel))
     }
 
     /// Connects to the destination of a peer's client.
@@ -466,12 +494,13 @@ impl Gateway {
             () = silence::probe(&connection, &tunnel) => return,
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
+            () = self.follow(peer.key, &connection, &tunnel) => return,
         };
         tunnel.lost.store(true, Ordering::Relaxed);
         if peer.current().is_none() {
             peer.told().clear();
         }
-        self.transport.forget(connection.remote_address(), &tunnel);
+        self.transport.forget(&tunnel);
         tracing::info!(peer = peer.config.name, %reason, "disconnected");
     }
 
