@@ -405,7 +405,8 @@ impl Gateway {
 
     /// Connects to the destination of a peer's client.
     async fn connect(&self, preface: &Preface, from: ClientAddress) -> std::result::Result<Tcp, Cause> {
-        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from)).await {
+        let patience = self.table().config.patience;
+        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from, patience)).await {
             Ok(Ok(tcp)) => Ok(tcp),
             Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
             Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
@@ -570,7 +571,7 @@ impl Gateway {
     }
 
     /// Carries a connection that the site has opened to `destination`.
-    pub async fn intercepted(self: Arc<Gateway>, tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
+    pub async fn intercepted(self: Arc<Gateway>, mut tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
         count(&self.counters.intercepted);
         let preface = Preface { destination: canonical(destination), client: canonical(client) };
         let table = self.table();
@@ -581,7 +582,7 @@ impl Gateway {
             count(&self.counters.refused);
             return tcp.reset();
         };
-        tcp.prepare();
+        tcp.prepare(table.config.patience);
         // Until the kernel knows it.
         let told = peer.told().contains(&preface.destination.ip());
         if told || peer.current().is_none() {

@@ -161,10 +161,8 @@ async fn accept(gateway: Arc<Gateway>, listener: TcpListener) {
         match listener.accept().await {
             // The local address of an intercepted connection is its destination.
             Ok((tcp, client)) => match tcp.local_addr() {
-                Ok(destination) => {
-                    drop(tokio::spawn(gateway.clone().intercepted(Tcp::Kernel(tcp), client, destination)))
-                }
-                Err(_) => Tcp::Kernel(tcp).reset(),
+                Ok(destination) => drop(tokio::spawn(gateway.clone().intercepted(tcp.into(), client, destination))),
+                Err(_) => Tcp::from(tcp).reset(),
             },
             Err(reason) => {
                 tracing::warn!(%reason, "cannot accept a connection");

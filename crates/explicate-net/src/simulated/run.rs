@@ -47,8 +47,8 @@ const TUNNEL: u64 = 65 * SECOND;
 const RESET: u64 = 3 * SECOND;
 /// What a gateway carried that was killed is reset at the other one when it is back.
 const BACK: u64 = 10 * SECOND;
-/// A host that vanished is found within two minutes.
-const VANISHED: u64 = 125 * SECOND;
+/// A host that vanished is found within 135 s.
+const VANISHED: u64 = 140 * SECOND;
 /// One for which bytes wait is looked for every 10 s; and twice after they begin to wait.
 const LOOKED: u64 = 10 * SECOND;
 

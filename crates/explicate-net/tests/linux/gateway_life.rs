@@ -1,12 +1,15 @@
-//! Peers that move. Needs root, so `make linux` runs it.
+//! Peers that move and hosts that vanish. Needs root, so `make linux` runs it.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::spawn;
+use std::time::Duration;
 
 use crate::common::exchanges::{End, Exchange, answer, exchange};
-use crate::common::gateways::{Sites, bridge, connect, status};
+use crate::common::gateways::{Sites, bridge, connect, serve, status};
 use crate::common::{Net, eventually};
 
 const EXCHANGES: &str = "10.2.0.2:7001";
@@ -100,4 +103,57 @@ fn a_nat_that_takes_another_port_or_address_breaks_nothing() {
 #[ignore = "needs root: make linux"]
 fn a_nat_of_ipv6_that_takes_another_port_breaks_nothing() {
     moves("[fd00:9::2]:49407", "[::]:49407", &[(50_002, "192.0.2.1"), (50_003, "192.0.2.1")]);
+}
+
+/// Two hosts vanish: one with an idle connection, which TCP's keepalive finds, and one for which bytes wait, which the kernel would try for
+/// a quarter of an hour. One that lives and does not read keeps its connection.
+#[test]
+#[ignore = "needs root: make linux"]
+fn hosts_that_vanish_are_found_and_those_that_pause_are_not() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    echo(net, ECHO);
+    let tables = "[patience]\nkeepalive = 2\nkeepalive_interval = 1\nkeepalive_probes = 3\nuser_timeout = 60";
+    let _gateways = sites.gateways("", tables);
+    let open = |name| status(&sites, name)["connections"].as_u64().unwrap();
+    // Sends without end, to one that goes and one that pauses.
+    let source = |address| {
+        serve(net, address, |mut stream, _| {
+            stream.set_write_timeout(Some(Duration::from_secs(600))).unwrap();
+            let error = loop {
+                if let Err(error) = stream.write_all(&[7; 4096]) {
+                    break error.kind();
+                }
+            };
+            assert!(matches!(error, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error:?}");
+        })
+    };
+    let (to_gone, to_paused) = (source("10.2.0.2:7003"), source("10.2.0.2:7004"));
+    let (gone, paused) = (connect(net, "10.2.0.2:7003"), connect(net, "10.2.0.2:7004"));
+    let mut idle = connect(net, ECHO);
+    key(&mut idle);
+    let waits = || status(&sites, "ga")["waiting"].as_array().map_or(0, Vec::len) == 2;
+    eventually("bytes wait for two of them", waits);
+    // The one that goes reads some, so that its window is open when it goes, and bytes are on the way.
+    let ports = [&gone, &idle].map(|stream| stream.local_addr().unwrap().port().to_string()).join(", ");
+    let read = Arc::new(AtomicUsize::new(0));
+    let (mut reader, counts) = (gone.try_clone().unwrap(), read.clone());
+    spawn(move || {
+        let mut block = vec![0; 1 << 16];
+        while let Ok(some @ 1..) = reader.read(&mut block) {
+            counts.fetch_add(some, Ordering::Relaxed);
+        }
+    });
+    eventually("it reads", || read.load(Ordering::Relaxed) > 10_000_000);
+    net.exec("c", "nft add table ip gone");
+    net.exec("c", "nft add chain ip gone input { type filter hook input priority 0; }");
+    net.exec("c", &format!("nft add rule ip gone input tcp dport {{ {ports} }} drop"));
+    eventually("the idle one is found", || open("ga") <= 2 && open("gb") <= 2);
+    eventually("the other one is found", || open("ga") == 1 && open("gb") == 1);
+    to_gone.join().unwrap();
+    assert!(!to_paused.is_finished(), "the one that pauses has lost its connection");
+    drop(paused);
+    eventually("nothing is left", || open("ga") == 0 && open("gb") == 0);
+    to_paused.join().unwrap();
 }
