@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use explicate_core::units::Rate;
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, Side};
 use tokio::sync::watch;
 
 use super::capacity::Capacity;
@@ -16,7 +16,8 @@ use super::destinations;
 use super::identity::{Identity, PublicKey};
 use super::open::{self, Open};
 use super::port::Port;
-use super::preface::{self, Preface};
+use super::preface::{self, Preface, Refused};
+use super::reasons::sentence;
 use super::relay::{self, Carried, Cause};
 use super::shim::canonical;
 use super::silence;
@@ -397,7 +398,7 @@ impl Gateway {
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
         let connected = match tokio::time::timeout(timeout, connecting).await {
-            Ok(connected) => connected.map_err(|reason| reason.to_string()),
+            Ok(connected) => connected.map_err(|reason| sentence(&reason, Side::Client, self.identity.public)),
             Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
         };
         connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(&tunnel))
@@ -442,7 +443,8 @@ impl Gateway {
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
         let connected = self.transport.accept(incoming, server, &tunnel).await;
-        let connection = connected.map_err(|reason| reason.to_string())?;
+        let own = self.identity.public;
+        let connection = connected.map_err(|reason| sentence(&reason, Side::Server, own))?;
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
         self.transport.confirm(from, &tunnel);
@@ -473,9 +475,11 @@ impl Gateway {
 
     /// Serves the streams of a connection until it ends.
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
+        let accepted = AtomicBool::new(false);
         let used = async {
             if self.fits(peer, &connection, &tunnel).await {
                 tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
+                accepted.store(true, Ordering::Relaxed);
                 peer.set(&connection, &tunnel);
             }
             connection.closed().await
@@ -502,7 +506,10 @@ impl Gateway {
             peer.told().clear();
         }
         self.transport.forget(&tunnel);
-        tracing::info!(peer = peer.config.name, %reason, "disconnected");
+        let reason = sentence(&reason, connection.side(), self.identity.public);
+        // A caller's handshake ends before the peer has seen its key.
+        let what = if accepted.into_inner() { "disconnected" } else { "the peer was not used" };
+        tracing::info!(peer = peer.config.name, reason, "{what}");
     }
 
     /// Opens a connection for a client of a peer, and carries it.
@@ -548,7 +555,16 @@ impl Gateway {
         head: &[u8; preface::LEN],
         receive: &mut RecvStream,
     ) -> std::result::Result<(Onward, Place), Cause> {
-        let preface = Preface::parse(head).map_err(|_| Cause::NotAllowed)?;
+        let preface = Preface::parse(head).map_err(|refused| {
+            if refused == Refused::Version {
+                tracing::warn!(
+                    version = head[0],
+                    "a stream of another version than {}: update the older gateway",
+                    preface::VERSION
+                );
+            }
+            Cause::NotAllowed
+        })?;
         let table = self.table();
         table.allow(key, &preface)?;
         let from = table.peer(key).ok_or(Cause::NotAllowed)?;
