@@ -57,7 +57,7 @@ async fn serve(args: &Recv) -> Result<()> {
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);
     // Each connection gets a configuration of its own.
-    transport.forget(address, &tunnel);
+    transport.forget(&tunnel);
     endpoint.set_server_config(Some(Arc::unwrap_or_clone(server)));
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;

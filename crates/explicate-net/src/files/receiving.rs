@@ -208,7 +208,7 @@ impl Receiving {
         } else {
             connection.close(Close::NotPaired.into(), b"not paired");
         }
-        self.transport.forget(from, &tunnel);
+        self.transport.forget(&tunnel);
         if admitted { Ok(()) } else { Err("it is not paired".to_string()) }
     }
 

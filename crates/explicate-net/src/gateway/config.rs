@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use explicate_core::guard::AIR_LOSS;
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_TCP};
@@ -46,6 +47,9 @@ pub struct Config {
     /// Limits of memory.
     #[serde(default)]
     pub limits: Limits,
+    /// How long hosts of the site may be silent.
+    #[serde(default)]
+    pub patience: Patience,
     /// Other gateways.
     #[serde(rename = "peer", default)]
     pub peers: Vec<Peer>,
@@ -267,6 +271,74 @@ impl Limits {
     }
 }
 
+/// How long hosts of the site may be silent, seconds.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Patience {
+    /// A host that has been silent for so long is asked whether it still has the connection (TCP's keepalive).
+    pub keepalive: u32,
+    /// Between two questions.
+    pub keepalive_interval: u32,
+    /// After so many questions without an answer it is gone.
+    pub keepalive_probes: u32,
+    /// A host for which bytes wait is gone when it has acknowledged nothing for so long.
+    pub user_timeout: u32,
+    /// A connection on which no byte has come or gone for so long is ended; without it none is.
+    pub idle_timeout: Option<u32>,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        let (keepalive, keepalive_interval, keepalive_probes) = (60, 15, 5);
+        Patience { keepalive, keepalive_interval, keepalive_probes, user_timeout: 135, idle_timeout: None }
+    }
+}
+
+/// The kernel remembers a carried connection for 15 minutes behind its last segment: a host is asked well before that.
+const MOST_KEEPALIVE: u32 = 600;
+/// The least user timeout: a path may fail for so long before the tunnel does, and hosts of this site are not to be given up sooner.
+const LEAST_USER_TIMEOUT: u32 = 60;
+/// The least idle timeout: 2 h 4 min (RFC 5382, REQ-5), behind the two hours of keepalive of hosts (RFC 9293 section 3.8.4).
+const LEAST_IDLE: u32 = 7440;
+/// The longest time: a week.
+const MOST_SECONDS: u32 = 604_800;
+
+impl Patience {
+    /// See there.
+    pub fn keepalive(&self) -> Duration {
+        Duration::from_secs(self.keepalive as u64)
+    }
+    /// See there.
+    pub fn keepalive_interval(&self) -> Duration {
+        Duration::from_secs(self.keepalive_interval as u64)
+    }
+    /// See there.
+    pub fn user_timeout(&self) -> Duration {
+        Duration::from_secs(self.user_timeout as u64)
+    }
+    /// See there.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout.map(|seconds| Duration::from_secs(seconds as u64))
+    }
+    fn check(&self) -> Checked {
+        let within = |key: &str, value: u32, least: u32, most: u32, why: &str| match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => {
+                let message = format!("`{key}` is from {least} to {most}, not {value}: {why}");
+                Err(Mistake::at(format!("patience.{key}"), message))
+            }
+        };
+        let remembered = "the kernel remembers a silent connection for 900 s";
+        within("keepalive", self.keepalive, 1, MOST_KEEPALIVE, remembered)?;
+        within("keepalive_interval", self.keepalive_interval, 1, MOST_KEEPALIVE, remembered)?;
+        within("keepalive_probes", self.keepalive_probes, 1, 127, "the kernel asks so often at most")?;
+        let tunnel = "the path may fail for 60 s before the tunnel does";
+        within("user_timeout", self.user_timeout, LEAST_USER_TIMEOUT, MOST_SECONDS, tunnel)?;
+        let idle = "hosts may be silent for 2 h 4 min (RFC 5382); leave it out for no limit";
+        self.idle_timeout.map_or(Ok(()), |seconds| within("idle_timeout", seconds, LEAST_IDLE, MOST_SECONDS, idle))
+    }
+}
+
 /// The window of a peer is better that of so many connections.
 const GOOD_CONNECTIONS: u32 = 64;
 
@@ -283,6 +355,9 @@ pub struct Peer {
     pub key: String,
     /// Where it is reached; without it this gateway waits until the peer connects.
     pub address: Option<String>,
+    /// It may move to another address while it is connected, although it has an `address`; without one it may in any case.
+    #[serde(default)]
+    pub roaming: bool,
     /// Networks behind it: connections from the site to them are carried, and clients there may connect to the site.
     pub networks: Vec<Network>,
 }
@@ -297,6 +372,10 @@ impl Peer {
     /// Its public key, which [`Config::load`] has checked.
     pub fn public_key(&self) -> Option<PublicKey> {
         PublicKey::parse(&self.key)
+    }
+    /// Whether a tunnel by which it has called follows it to another address.
+    pub fn may_move(&self) -> bool {
+        self.address.is_none() || self.roaming
     }
     /// Its address now. Queries the resolver, so it may take seconds.
     pub fn resolve(&self) -> Option<SocketAddr> {
@@ -411,6 +490,7 @@ impl Config {
         self.site.check().map_err(|mistake| mistake.of("site"))?;
         self.wan.check(&self.site).map_err(|mistake| mistake.of("wan"))?;
         self.limits.check().map_err(|mistake| mistake.of("limits"))?;
+        self.patience.check().map_err(|mistake| mistake.of("patience"))?;
         for (index, peer) in self.peers.iter().enumerate() {
             let checked = peer.check(&self.site, &self.peers[..index]).and_then(|()| peer.check_listen(self.listen));
             checked.map_err(|(key, message)| self.of_peer(index, key, message))?;
@@ -503,11 +583,43 @@ mod tests {
         assert_eq!(shaped.fixed_changes(&config("[limits]\nconnections = 5\n")), ["wan.rate", "limits"]);
     }
 
+    #[test]
+    fn patience_is_as_long_as_hosts_and_tunnel_need_it() {
+        let parse = |line: &str| Config::parse(&text(&format!("[patience]\n{line}\n")));
+        let all = "keepalive = 1\nkeepalive_interval = 1\nkeepalive_probes = 1\nuser_timeout = 60\nidle_timeout = 7440";
+        assert_eq!(parse(all).unwrap().patience.idle_timeout(), Some(Duration::from_secs(7440)));
+        for (line, wanted) in [
+            ("user_timeout = 59", "patience: `user_timeout` is from 60 to 604800, not 59: the path may fail for 60 s"),
+            (
+                "idle_timeout = 7439",
+                "`idle_timeout` is from 7440 to 604800, not 7439: hosts may be silent for 2 h 4 min",
+            ),
+            ("keepalive = 0", "`keepalive` is from 1 to 600, not 0"),
+            ("keepalive = 7200", "the kernel remembers a silent connection for 900 s"),
+            ("keepalive_interval = 0", "`keepalive_interval` is from 1"),
+            ("keepalive_probes = 128", "`keepalive_probes` is from 1 to 127, not 128"),
+            ("keepalive = \"60s\"", "expected u32"),
+        ] {
+            let message = parse(line).unwrap_err();
+            assert!(message.contains(wanted), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_peer_with_an_address_moves_only_if_it_is_roaming() {
+        let moves = |more: &str| Config::parse(&text(more)).unwrap().peers[0].may_move();
+        let address = "address = \"192.0.2.1:49407\"\n";
+        assert!(moves("") && moves(&format!("{address}roaming = true\n")));
+        assert!(!moves(address) && !moves(&format!("{address}roaming = false\n")));
+        let error = Config::parse(&text("roaming = \"yes\"\n")).unwrap_err();
+        assert!(error.contains("roaming = \"yes\"") && error.contains("expected a boolean"), "{error}");
+    }
+
     /// serde names the keys of a table in the message of an unknown one.
     #[test]
     fn every_key_is_in_the_documentation() {
         const PAGE: &str = include_str!("../../../../docs/gateway.md");
-        let tables = ["", "[site]", "[wan]", "[limits]", "[[peer]]", "[wan.capacity]"];
+        let tables = ["", "[site]", "[wan]", "[limits]", "[patience]", "[[peer]]", "[wan.capacity]"];
         let counts = tables.map(|table| {
             let message = Config::parse(&format!("{table}\nx = 1\n")).unwrap_err();
             let keys: Vec<&str> =
@@ -519,7 +631,7 @@ mod tests {
             }
             keys.len()
         });
-        assert_eq!(counts, [9, 7, 6, 3, 4, 9]);
+        assert_eq!(counts, [10, 7, 6, 3, 5, 5, 9]);
     }
 
     /// By hand: what stands first in the line that is wrong.
@@ -535,6 +647,7 @@ mod tests {
         assert_eq!(message, wanted);
         let places = [
             ("[limits]\nconnections = 0\n", "gateway.toml:7:15: limits: "),
+            ("[patience]\nkeepalive = 0\n", "gateway.toml:7:13: patience: "),
             ("[wan]\nprotocol = \"bbr\"\n", "gateway.toml:7:12: wan: "),
             ("[wan]\ncapacity = { measured = true, floor = \"1Mbit/s\" }\n", "gateway.toml:7:12: wan: "),
             ("[wan]\nrate = \"20Mb\"\n", "gateway.toml:7:8: "),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use explicate_core::units::Rate;
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, Side};
 use tokio::sync::watch;
 
 use super::capacity::Capacity;
@@ -16,7 +16,8 @@ use super::destinations;
 use super::identity::{Identity, PublicKey};
 use super::open::{self, Open};
 use super::port::Port;
-use super::preface::{self, Preface};
+use super::preface::{self, Preface, Refused};
+use super::reasons::sentence;
 use super::relay::{self, Carried, Cause, Ended};
 use super::shim::canonical;
 use super::silence;
@@ -36,6 +37,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const CALL: Duration = Duration::from_secs(10);
 /// How long a destination may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(20);
+/// Between two looks at where a peer is.
+const FOLLOW: Duration = Duration::from_millis(200);
 /// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
@@ -360,6 +363,32 @@ impl Gateway {
     fn keep(&self, peer: &Peer) {
         peer.told().iter().for_each(|address| self.system.marked.keep(*address));
     }
+    /// Follows a peer that moves, for ever.
+    async fn follow(&self, key: PublicKey, connection: &Connection, tunnel: &Arc<Tunnel>) {
+        if connection.side().is_client() {
+            // A server does not move (RFC 9000 section 9).
+            return std::future::pending().await;
+        }
+        let (mut validated, mut refused) = (connection.stats().frame_rx.path_response, false);
+        loop {
+            let table = self.table();
+            let peer = table.peer(key);
+            let (name, may_move) = peer.map_or(("", false), |peer| (&peer.config.name, peer.config.may_move()));
+            tunnel.place().may_move = may_move;
+            let before = std::mem::replace(&mut validated, connection.stats().frame_rx.path_response);
+            let to = connection.remote_address();
+            if validated > before
+                && let Some(from) = self.transport.moved(to, tunnel)
+            {
+                tracing::info!(peer = name, %from, %to, "has moved");
+            }
+            if let Some(from) = tunnel.place().take_refused().filter(|_| !refused) {
+                refused = true;
+                tracing::warn!(peer = name, %from, "sends from another address than its `address`, and is not heard: `roaming = true` in its [[peer]] lets it move");
+            }
+            tokio::time::sleep(FOLLOW).await;
+        }
+    }
     async fn keep_told(&self, peer: &Peer) {
         loop {
             self.keep(peer);
@@ -393,15 +422,16 @@ impl Gateway {
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
         let connected = match tokio::time::timeout(timeout, connecting).await {
-            Ok(connected) => connected.map_err(|reason| reason.to_string()),
+            Ok(connected) => connected.map_err(|reason| sentence(&reason, Side::Client, self.identity.public)),
             Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
         };
-        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(to, &tunnel))
+        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(&tunnel))
     }
 
     /// Connects to the destination of a peer's client.
     async fn connect(&self, preface: &Preface, from: ClientAddress) -> std::result::Result<Tcp, Cause> {
-        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from)).await {
+        let patience = self.table().config.patience;
+        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from, patience)).await {
             Ok(Ok(tcp)) => Ok(tcp),
             Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
             Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
@@ -437,7 +467,8 @@ impl Gateway {
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
         let connected = self.transport.accept(incoming, server, &tunnel).await;
-        let connection = connected.map_err(|reason| reason.to_string())?;
+        let own = self.identity.public;
+        let connection = connected.map_err(|reason| sentence(&reason, Side::Server, own))?;
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
         self.transport.confirm(from, &tunnel);
@@ -468,9 +499,11 @@ impl Gateway {
 
     /// Serves the streams of a connection until it ends.
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
+        let accepted = AtomicBool::new(false);
         let used = async {
             if self.fits(peer, &connection, &tunnel).await {
                 tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
+                accepted.store(true, Ordering::Relaxed);
                 peer.set(&connection, &tunnel);
             }
             connection.closed().await
@@ -490,14 +523,18 @@ impl Gateway {
             () = silence::probe(&connection, &tunnel) => return,
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
+            () = self.follow(peer.key, &connection, &tunnel) => return,
         };
         tunnel.lost.store(true, Ordering::Relaxed);
         peer.fails(&reason.to_string());
         if peer.current().is_none() {
             peer.told().clear();
         }
-        self.transport.forget(connection.remote_address(), &tunnel);
-        tracing::info!(peer = peer.config.name, %reason, "disconnected");
+        self.transport.forget(&tunnel);
+        let reason = sentence(&reason, connection.side(), self.identity.public);
+        // A caller's handshake ends before the peer has seen its key.
+        let what = if accepted.into_inner() { "disconnected" } else { "the peer was not used" };
+        tracing::info!(peer = peer.config.name, reason, "{what}");
     }
 
     /// Opens a connection for a client of a peer, and carries it.
@@ -545,7 +582,16 @@ impl Gateway {
         head: &[u8; preface::LEN],
         receive: &mut RecvStream,
     ) -> std::result::Result<(Onward, Place), Cause> {
-        let preface = Preface::parse(head).map_err(|_| Cause::NotAllowed)?;
+        let preface = Preface::parse(head).map_err(|refused| {
+            if refused == Refused::Version {
+                tracing::warn!(
+                    version = head[0],
+                    "a stream of another version than {}: update the older gateway",
+                    preface::VERSION
+                );
+            }
+            Cause::NotAllowed
+        })?;
         let table = self.table();
         table.allow(key, &preface)?;
         let from = table.peer(key).ok_or(Cause::NotAllowed)?;
@@ -570,7 +616,7 @@ impl Gateway {
     }
 
     /// Carries a connection that the site has opened to `destination`.
-    pub async fn intercepted(self: Arc<Gateway>, tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
+    pub async fn intercepted(self: Arc<Gateway>, mut tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
         count(&self.counters.intercepted);
         let preface = Preface { destination: canonical(destination), client: canonical(client) };
         let table = self.table();
@@ -581,7 +627,7 @@ impl Gateway {
             count(&self.counters.refused);
             return tcp.reset();
         };
-        tcp.prepare();
+        tcp.prepare(table.config.patience);
         // Until the kernel knows it.
         let told = peer.told().contains(&preface.destination.ip());
         if told || peer.current().is_none() {

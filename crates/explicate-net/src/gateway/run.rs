@@ -62,8 +62,8 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     let controller =
         config.wan.controller_config().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;
     let rate = config.wan.rate.map_or(UNSHAPED, |rate| rate.0);
-    let tunnels = Arc::new(Tunnels::default());
-    let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone());
+    let tunnels = Arc::new(Tunnels::moving(HashedConnectionIdGenerator::from_key(identity.cid_key)));
+    let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone()).moving();
     // Without a rate there is no port, and no parity.
     let repairs = config.wan.parity && config.wan.rate.is_some();
     let transport = if repairs { transport.repaired() } else { transport };
@@ -146,7 +146,7 @@ fn endpoint(
     let peers = config.peers.iter().filter_map(super::config::Peer::public_key).collect();
     let (server, tunnel) = transport.server(identity.server(peers)?, config.listen);
     // Each connection gets a configuration of its own.
-    transport.forget(config.listen, &tunnel);
+    transport.forget(&tunnel);
     let server = Arc::unwrap_or_clone(server);
     let own = endpoint_config(identity);
     let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
@@ -176,10 +176,8 @@ async fn accept(gateway: Arc<Gateway>, listener: TcpListener) {
         match listener.accept().await {
             // The local address of an intercepted connection is its destination.
             Ok((tcp, client)) => match tcp.local_addr() {
-                Ok(destination) => {
-                    drop(tokio::spawn(gateway.clone().intercepted(Tcp::Kernel(tcp), client, destination)))
-                }
-                Err(_) => Tcp::Kernel(tcp).reset(),
+                Ok(destination) => drop(tokio::spawn(gateway.clone().intercepted(tcp.into(), client, destination))),
+                Err(_) => Tcp::from(tcp).reset(),
             },
             Err(reason) => {
                 tracing::warn!(%reason, "cannot accept a connection");

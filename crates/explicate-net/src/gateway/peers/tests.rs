@@ -48,7 +48,7 @@ fn gateway_of(site: &str, address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
     let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
     let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let (server, tunnel) = transport.server(identity.server(vec![identity.public]).unwrap(), local);
-    transport.forget(local, &tunnel);
+    transport.forget(&tunnel);
     let socket = UdpSocket::bind(local).unwrap();
     let own = EndpointConfig::default();
     let server = Some(Arc::unwrap_or_clone(server));
