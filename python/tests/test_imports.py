@@ -45,8 +45,12 @@ def order(texts: Mapping[str, str]) -> list[str]:
     return list(TopologicalSorter({name: imported(text, texts) for name, text in texts.items()}).static_order())
 
 
+def name(path: Path) -> str:
+    """Return the name of the module in a file."""
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
 def test_imports_form_no_circle() -> None:
-    name = lambda path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")  # noqa: E731
     texts = {name(path): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     found = order(texts)
     assert found.index("explicate.results") < found.index("explicate.figures") < found.index("explicate.plotting")
