@@ -34,7 +34,7 @@ impl Fallback {
         self.with(&self.values(own), packet)
     }
     /// The same for a guard, by the law of the RFC. Linux's is for a receiver that delays acknowledgements; that of an
-    /// explicit flow does not, and CUBIC kept 0.79 of its share beside such a guard, 0.86 beside the RFC's (40 Mbit/s,
+    /// explicit flow does not, and TCP kept 0.79 of its share beside such a guard, 0.86 beside the RFC's (40 Mbit/s,
     /// 40 ms, a buffer of 20 packets).
     pub(super) fn guarding(&self, own: Own, packet: f64) -> Box<AnySender> {
         let mut values = self.values(own);
