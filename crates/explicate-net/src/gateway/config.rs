@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use explicate_core::guard::AIR_LOSS;
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_TCP};
@@ -16,6 +15,7 @@ use super::identity::PublicKey;
 use super::kernel::TUN;
 use super::mistake::{self, Checked, Mistake};
 use super::network::{Network, longest};
+use super::patience::Patience;
 use super::source::{LineRate, Source};
 use crate::address::{resolve, split};
 use crate::error::{Error, Result};
@@ -271,74 +271,6 @@ impl Limits {
     }
 }
 
-/// How long hosts of the site may be silent, seconds.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(deny_unknown_fields, default)]
-pub struct Patience {
-    /// A host that has been silent for so long is asked whether it still has the connection (TCP's keepalive).
-    pub keepalive: u32,
-    /// Between two questions.
-    pub keepalive_interval: u32,
-    /// After so many questions without an answer it is gone.
-    pub keepalive_probes: u32,
-    /// A host for which bytes wait is gone when it has acknowledged nothing for so long.
-    pub user_timeout: u32,
-    /// A connection on which no byte has come or gone for so long is ended; without it none is.
-    pub idle_timeout: Option<u32>,
-}
-
-impl Default for Patience {
-    fn default() -> Patience {
-        let (keepalive, keepalive_interval, keepalive_probes) = (60, 15, 5);
-        Patience { keepalive, keepalive_interval, keepalive_probes, user_timeout: 135, idle_timeout: None }
-    }
-}
-
-/// The kernel remembers a carried connection for 15 minutes behind its last segment: a host is asked well before that.
-const MOST_KEEPALIVE: u32 = 600;
-/// The least user timeout: a path may fail for so long before the tunnel does, and hosts of this site are not to be given up sooner.
-const LEAST_USER_TIMEOUT: u32 = 60;
-/// The least idle timeout: 2 h 4 min (RFC 5382, REQ-5), behind the two hours of keepalive of hosts (RFC 9293 section 3.8.4).
-const LEAST_IDLE: u32 = 7440;
-/// The longest time: a week.
-const MOST_SECONDS: u32 = 604_800;
-
-impl Patience {
-    /// See there.
-    pub fn keepalive(&self) -> Duration {
-        Duration::from_secs(self.keepalive as u64)
-    }
-    /// See there.
-    pub fn keepalive_interval(&self) -> Duration {
-        Duration::from_secs(self.keepalive_interval as u64)
-    }
-    /// See there.
-    pub fn user_timeout(&self) -> Duration {
-        Duration::from_secs(self.user_timeout as u64)
-    }
-    /// See there.
-    pub fn idle_timeout(&self) -> Option<Duration> {
-        self.idle_timeout.map(|seconds| Duration::from_secs(seconds as u64))
-    }
-    fn check(&self) -> Checked {
-        let within = |key: &str, value: u32, least: u32, most: u32, why: &str| match (least..=most).contains(&value) {
-            true => Ok(()),
-            false => {
-                let message = format!("`{key}` is from {least} to {most}, not {value}: {why}");
-                Err(Mistake::at(format!("patience.{key}"), message))
-            }
-        };
-        let remembered = "the kernel remembers a silent connection for 900 s";
-        within("keepalive", self.keepalive, 1, MOST_KEEPALIVE, remembered)?;
-        within("keepalive_interval", self.keepalive_interval, 1, MOST_KEEPALIVE, remembered)?;
-        within("keepalive_probes", self.keepalive_probes, 1, 127, "the kernel asks so often at most")?;
-        let tunnel = "the path may fail for 60 s before the tunnel does";
-        within("user_timeout", self.user_timeout, LEAST_USER_TIMEOUT, MOST_SECONDS, tunnel)?;
-        let idle = "hosts may be silent for 2 h 4 min (RFC 5382); leave it out for no limit";
-        self.idle_timeout.map_or(Ok(()), |seconds| within("idle_timeout", seconds, LEAST_IDLE, MOST_SECONDS, idle))
-    }
-}
-
 /// The window of a peer is better that of so many connections.
 const GOOD_CONNECTIONS: u32 = 64;
 
@@ -546,6 +478,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use explicate_core::units::Rate;
+
+    use std::time::Duration;
 
     use super::*;
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::config::{ClientAddress, Patience};
+use super::config::ClientAddress;
+use super::patience::Patience;
 use super::preface::Preface;
 use super::tcp::{Tcp, end_by_reset};
 #[cfg(feature = "simulated")]

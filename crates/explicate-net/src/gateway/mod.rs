@@ -26,6 +26,7 @@ pub mod mistake;
 pub mod network;
 pub mod open;
 pub mod parity;
+pub mod patience;
 pub mod peers;
 pub mod place;
 pub mod plain;

@@ -5,7 +5,7 @@
 //! the connection in it, which QUIC would know it by, too:
 //!
 //! - a peer that is allowed to, to one address at a time, at most once in [`REST`];
-//! - while datagrams still come from where it was, it has not moved: somebody has copied a datagram. Those from the new address are then
+//! - while datagrams still come from where it was, it has not moved: the others are copies. Those from the new address are then
 //!   dropped until it may move again, and QUIC goes back by the next datagram.
 //!
 //! Datagrams with other numbers are left to QUIC: calls, and connections from before a restart.

@@ -395,7 +395,7 @@ mod tests {
         tunnels.set(home, tunnel.clone());
         tunnel.place().may_move = true;
         let is_of = |from, number| matches!(tunnels.whose(from, number), Whose::Of(of) if Arc::ptr_eq(&of, &tunnel));
-        assert!(is_of(home, Some([1; 8])), "a number of nobody's");
+        assert!(is_of(home, Some([1; 8])), "a number that no connection has");
         assert!(matches!(tunnels.whose(other, Some([1; 8])), Whose::Unknown));
         assert!(is_of(home, Some(given)));
         assert!(is_of(home, Some([1; 8])), "which changes nothing");

@@ -9,7 +9,7 @@ use rustix::net::{Shutdown, shutdown, sockopt};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::config::Patience;
+use super::patience::Patience;
 #[cfg(feature = "simulated")]
 use crate::simulated::{
     faults::{Fault, is_back},

@@ -65,7 +65,7 @@ fn is_down(interfaces: &Path, name: &str) -> bool {
     fs::read_to_string(interfaces.join(name).join("operstate")).is_ok_and(|state| state.trim() == "down")
 }
 
-/// Rates beyond that of the interface to the peers, where the kernel tells it, and a floor beyond the rate.
+/// Warns of a rate above the speed of the interface to the peers, if the kernel knows that speed, and of a floor above the rate.
 fn of_rates(config: &Config, interfaces: &Path) -> Vec<Mistake> {
     let wan = &config.wan;
     let floor = wan.capacity.as_ref().map(|source| source.floor.0);
@@ -176,7 +176,7 @@ fn resolve(peers: &[Peer], within: Duration) -> Vec<Option<SocketAddr>> {
     let (said, answers) = mpsc::channel();
     for (index, peer) in peers.iter().enumerate().filter(|(_, peer)| peer.address.is_some()) {
         let (said, peer) = (said.clone(), peer.clone());
-        // Whoever has not answered when the program ends, ends with it.
+        // A query that is still under way when the program ends is given up.
         thread::spawn(move || said.send((index, peer.resolve())));
     }
     drop(said);

@@ -403,7 +403,7 @@ mod tests {
         (after["connections"], after["limit_connections"], after["refused"]) = (json!(9), json!(9), json!(4));
         assert_eq!(names(&before, &after), ["limit of connections", "line full"]);
         after["refused"] = json!(0);
-        assert_eq!(names(&before, &after), ["line full"], "nobody was refused");
+        assert_eq!(names(&before, &after), ["line full"], "no connection was refused");
     }
 
     #[test]
