@@ -29,7 +29,7 @@ struct Arguments {
     /// Judges what is known to break, too: rebinding.
     #[arg(long)]
     known: Option<String>,
-    /// Puts a mended fault back: cancel, called-anew, silence, windows, keep-alive, waiting, forgets, orderly.
+    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly.
     #[arg(long)]
     back: Option<String>,
 }

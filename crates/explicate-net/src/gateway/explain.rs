@@ -51,12 +51,7 @@ pub fn why(before: &Value, after: &Value) -> Vec<String> {
         if lost > 0.03 {
             found.push(format!("path to {name}: {:.1} % of the packets are lost", 100.0 * lost));
         }
-        let waiting = waiting(before_all, after, peer, full);
-        // A transfer that waits for a full line also finds the window full from time to time.
-        if waiting.is_empty() && !full && more("blocked_by_peer_window") > 0.0 {
-            found.push(format!("window of {name}: {SLOW}"));
-        }
-        found.extend(waiting);
+        found.extend(waiting(before_all, after, peer, full));
     }
     if found.is_empty() {
         found.push("nothing here: the hosts send less than the line carries, or wait for each other".to_string());
@@ -64,13 +59,13 @@ pub fn why(before: &Value, after: &Value) -> Vec<String> {
     found
 }
 
-/// A window that is full again and again.
-const SLOW: &str = "the far host reads slowly, or `connection_bytes` there is too small for the path";
+/// No credit again and again.
+const SLOW: &str = "the far host reads slowly, or `connection_bytes` or `peer_bytes` there is too small for the path";
 /// Most connections that are named.
 const NAMED: usize = 10;
 /// A connection waits for a host if it does so for this share of the time.
 const SHARE: f64 = 0.9;
-/// A window that has been full for so many seconds, two round trips, and the time that a full line takes for it, is not read.
+/// The host of a connection without credit for so many seconds and two round trips does not read.
 const UNREAD: f64 = 1.0;
 
 /// The connections with a peer that wait for hosts, here or there.
@@ -83,11 +78,7 @@ fn waiting(before: &Value, after: &Value, peer: &Value, full: bool) -> Vec<Strin
         (number(&wait[whose], "sum_s") - earlier.map_or(0.0, |w| number(&w[whose], "sum_s"))) / seconds
     };
     let here = |wait: &&Value| share(wait, "host") >= SHARE;
-    // Behind a full line their windows' bytes may still wait here for their turn.
-    let (rate, blocked) = (number(&after["port"], "rate_bps"), |wait: &&&Value| number(&wait["peer"], "now_s") > 0.0);
-    let windows = number(peer, "connection_bytes") * all.iter().filter(blocked).count() as f64;
-    let carried = if full { 8.0 * windows / rate } else { 0.0 };
-    let read_by = UNREAD + 2e-3 * number(peer, "rtt_ms") + carried;
+    let read_by = UNREAD + 2e-3 * number(peer, "rtt_ms");
     let unread = |wait: &&Value| number(&wait["peer"], "now_s") >= read_by;
     let slow = |wait: &&Value| !full && !unread(wait) && share(wait, "peer") >= SHARE;
     let kinds: [(Vec<&Value>, &str, &str); 3] = [
@@ -110,17 +101,17 @@ fn named(peer: &Value, all: &[&Value], whose: &str, message: &str) -> String {
         names.push(format!("{} more", all.len() - NAMED));
     }
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
-    let each = number(peer, "connection_bytes");
+    let held: f64 = all.iter().map(|wait| number(wait, "held_bytes")).sum();
+    let one = all.len() == 1;
     let held = match whose {
-        // The windows of this end; those of the far end are in its own report.
-        "host" => format!(
-            " may hold up to {} of {}",
-            megabytes(each * all.len() as f64),
-            megabytes(number(peer, "peer_bytes"))
-        ),
+        // What waits at the far end is in its own report.
+        "host" => {
+            let of = megabytes(number(peer, "peer_bytes"));
+            format!(" {} {} of {of}", if one { "holds" } else { "hold" }, megabytes(held))
+        }
         _ => String::new(),
     };
-    let connections = if all.len() == 1 { "connection" } else { "connections" };
+    let connections = if one { "connection" } else { "connections" };
     let (count, name) = (all.len(), peer["name"].as_str().unwrap_or(""));
     format!("window of {name}: {count} {connections}{held}; {message}: {}", names.join(", "))
 }
@@ -195,22 +186,19 @@ mod tests {
 
     #[test]
     fn what_limits_is_named() {
-        let report = |time: f64, bytes: u64, sent: u64, lost: u64, blocked: u64| {
+        let report = |time: f64, bytes: u64, sent: u64, lost: u64| {
             json!({
                 "time_s": time,
                 "port": { "rate_bps": 8e6, "bytes": bytes },
-                "peers": [{ "name": "hub", "connected": true, "packets_sent": sent, "packets_lost": lost,
-                            "blocked_by_peer_window": blocked }],
+                "peers": [{ "name": "hub", "connected": true, "packets_sent": sent, "packets_lost": lost }],
             })
         };
-        let before = report(1.0, 0, 0, 0, 0);
+        let before = report(1.0, 0, 0, 0);
         let of = |after: &Value| why(&before, after).join("; ");
-        assert!(of(&report(2.0, 100_000, 70, 0, 0)).starts_with("nothing here"));
-        assert_eq!(of(&report(2.0, 990_000, 700, 7, 0)), "line: full, 7.9 of 8.0 Mbit/s");
-        assert_eq!(of(&report(2.0, 100_000, 700, 70, 0)), "path to hub: 10.0 % of the packets are lost");
-        assert!(of(&report(2.0, 100_000, 700, 0, 3)).starts_with("window of hub: the far host reads slowly"));
-        assert_eq!(of(&report(2.0, 990_000, 700, 0, 3)), "line: full, 7.9 of 8.0 Mbit/s", "as any upload has it");
-        let mut after = report(2.0, 0, 0, 0, 0);
+        assert!(of(&report(2.0, 100_000, 70, 0)).starts_with("nothing here"));
+        assert_eq!(of(&report(2.0, 990_000, 700, 7)), "line: full, 7.9 of 8.0 Mbit/s");
+        assert_eq!(of(&report(2.0, 100_000, 700, 70)), "path to hub: 10.0 % of the packets are lost");
+        let mut after = report(2.0, 0, 0, 0);
         after["capacity"] = json!({ "failure": "no such file", "at_floor": true });
         assert_eq!(of(&after), "capacity source: it fails (no such file); the floor is in force");
         after["peers"][0] = json!({ "name": "hub", "connected": false });
@@ -222,14 +210,13 @@ mod tests {
         let report = |time: f64, bytes: u64, waits: &[(u64, &str, f64, f64)]| {
             let waiting = waits.iter().map(|(number, whose, now, sum)| {
                 json!({ "number": number, "name": "hub", "client": format!("10.1.0.2:{number}"), "destination": "10.2.0.2:80",
-                        *whose: { "now_s": now, "sum_s": sum } })
+                        "held_bytes": 1 << 20, *whose: { "now_s": now, "sum_s": sum } })
             });
             json!({
                 "time_s": time,
                 "port": { "rate_bps": 8e6, "bytes": bytes },
                 "waiting": waiting.collect::<Vec<_>>(),
-                "peers": [{ "name": "hub", "connected": true, "rtt_ms": 600.0, "blocked_by_peer_window": time,
-                            "connection_bytes": 1 << 20, "peer_bytes": 256 << 20 },
+                "peers": [{ "name": "hub", "connected": true, "rtt_ms": 600.0, "peer_bytes": 256 << 20 },
                           { "name": "other", "connected": true }],
             })
         };
@@ -238,20 +225,17 @@ mod tests {
         let paused = [(1, "host", 7.0, 7.0), (2, "host", 0.1, 1.95), (3, "host", 0.0, 5.2)];
         assert_eq!(
             of(0, &paused),
-            "window of hub: 2 connections may hold up to 2.1 MB of 268.4 MB; the host here does not read, or slowly: \
+            "window of hub: 2 connections hold 2.1 MB of 268.4 MB; the host here does not read, or slowly: \
              10.1.0.2:1 to 10.2.0.2:80 (7 s), 10.1.0.2:2 to 10.2.0.2:80 (0 s)"
         );
         // Two round trips and a second are 2.2 s.
         let unread = "window of hub: 1 connection; the far host does not read: 10.1.0.2:4 to 10.2.0.2:80 (3 s)";
         assert_eq!(of(0, &[(4, "peer", 2.6, 2.6)]), unread);
-        // A full line takes another 1.05 s for a window.
-        assert_eq!(of(1_990_000, &[(4, "peer", 3.2, 3.2)]), "line: full, 8.0 of 8.0 Mbit/s");
-        assert_eq!(of(1_990_000, &[(4, "peer", 3.4, 3.4)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
-        let five: Vec<(u64, &str, f64, f64)> = (10..15).map(|number| (number, "peer", 5.0, 5.0)).collect();
-        assert_eq!(of(1_990_000, &five), "line: full, 8.0 of 8.0 Mbit/s");
+        assert_eq!(of(1_990_000, &[(4, "peer", 2.1, 2.1)]), "line: full, 8.0 of 8.0 Mbit/s");
+        assert_eq!(of(1_990_000, &[(4, "peer", 2.6, 2.6)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
         assert!(
             of(0, &[(5, "peer", 0.1, 10.95)])
-                .contains("`connection_bytes` there is too small for the path: 10.1.0.2:5")
+                .contains("`connection_bytes` or `peer_bytes` there is too small for the path: 10.1.0.2:5")
         );
         assert_eq!(of(1_990_000, &[(5, "peer", 0.1, 10.95)]), "line: full, 8.0 of 8.0 Mbit/s");
         let many: Vec<(u64, &str, f64, f64)> = (10..22).map(|number| (number, "host", 9.0, 9.0)).collect();

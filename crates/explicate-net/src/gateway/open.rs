@@ -49,8 +49,10 @@ pub struct Open {
     name: String,
     /// Waits until the host at this end takes bytes of the peer.
     pub host: Wait,
-    /// Waits until the peer takes bytes of this connection, whose window there is full.
+    /// Waits until the peer takes bytes of this connection, for which it has no credit.
     pub peer: Wait,
+    /// Bytes of the peer that wait here.
+    pub held: AtomicU64,
 }
 
 /// The open connections, by the order in which they were opened.
@@ -67,7 +69,13 @@ impl List {
     /// Adds a connection with this peer, and returns its number.
     pub fn add(&self, preface: &Preface, peer: &str) -> (u64, Arc<Open>) {
         let (number, name) = (self.next.fetch_add(1, Ordering::Relaxed), peer.to_string());
-        let open = Arc::new(Open { preface: *preface, name, host: Wait::default(), peer: Wait::default() });
+        let open = Arc::new(Open {
+            preface: *preface,
+            name,
+            host: Wait::default(),
+            peer: Wait::default(),
+            held: AtomicU64::new(0),
+        });
         self.lock().insert(number, open.clone());
         (number, open)
     }
@@ -96,6 +104,7 @@ impl List {
                 "destination": open.preface.destination.to_string(),
                 "host": seconds(host),
                 "peer": seconds(peer),
+                "held_bytes": open.held.load(Ordering::Relaxed),
             })
         });
         (reported.collect(), waiting)

@@ -76,15 +76,15 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
-        "connection_bytes": gateway.transport.window(connection.remote_address().ip()),
-        "peer_bytes": gateway.table().config.limits.peer_bytes,
+        "credit_bytes": tunnel.credits.reserved(),
+        "beyond_credit": tunnel.credits.beyond(),
+        "peer_bytes": gateway.transport.limits().peer_bytes,
         "limited": tunnel.controller.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
         "path_mtu": stats.path.current_mtu,
         "sent_bytes": stats.udp_tx.bytes,
         "received_bytes": stats.udp_rx.bytes,
-        "blocked_by_peer_window": stats.frame_tx.data_blocked + stats.frame_tx.stream_data_blocked,
     })
 }
 

@@ -19,16 +19,13 @@ use crate::gateway::status;
 pub enum Known {
     /// When a NAT takes another port, the tunnel is dead for a minute.
     Rebinding,
-    /// Keystrokes wait for the window of the peer, which a crowd of young connections has filled. It is judged in all seeds; of 200, few
-    /// show it.
-    Crowd,
     /// Behind an outage an end sends nothing, not even acknowledgements, until its tunnel fails. It is judged in all seeds.
     Mute,
 }
 
 impl Known {
     /// All of them.
-    pub const ALL: [Known; 3] = [Known::Rebinding, Known::Crowd, Known::Mute];
+    pub const ALL: [Known; 2] = [Known::Rebinding, Known::Mute];
 }
 
 /// How a scene is run.
@@ -50,6 +47,10 @@ pub struct Report {
     pub slowest: u64,
     /// Simulated time, ns.
     pub took: u64,
+    /// When the gateways were connected, ns.
+    pub began: u64,
+    /// How client and server of each connection have fared.
+    pub fared: Vec<[Option<Outcome>; 2]>,
 }
 
 /// The longest that gateways may take to be connected at first.
@@ -143,7 +144,7 @@ impl<'a> Run<'a> {
         let slowest = self.judge();
         let took = clock::elapsed();
         let (events, broken) = self.record.take();
-        Report { events, broken, slowest, took }
+        Report { events, broken, slowest, took, began: self.began, fared: self.world.fared() }
     }
     fn is_connected(&self) -> bool {
         let up = |machine: &Machine| {
