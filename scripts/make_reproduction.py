@@ -3,7 +3,7 @@
 It reads DIR/verdicts.json, DIR/controls.json and, for the multiverse, tests/multiverse.json. Verdicts and controls
 are also recorded in tests/papers.json; a test checks that those of `--quick` and of `all` agree. Verdicts of enlarged
 experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement. Without DIR only
-what the page says of the multiverse is renewed.
+what the page says of the multiverse is renewed, and of the experiments that were judged again with ns-2's timer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "reproduction.md"
 RECORD = ROOT / "tests" / "papers.json"
 UNIVERSES = ROOT / "tests" / "multiverse.json"
+MOVED = ROOT / "papers" / "explicate_papers" / "stack.toml"
 HEAD = """\
 # The papers, figure by figure
 
@@ -79,9 +81,9 @@ def marked(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def renewed(document: str, universes: Universes) -> str:
-    """Return the page with what it says of the multiverse as it is now."""
+    """Return the page with what it says of the multiverse, and of verdicts that moved, as it is now."""
     number = sum(len(choice.others) for paper in PAPERS.values() for choice in choices(paper).values())
-    made = {"span": said_of_span(universes, number)}
+    made = {"span": said_of_span(universes, number), "moved": said_of_moved()}
     made |= {f"choices-{letter}": alternatives(letter, universes.get(letter, {})) for letter in PAPERS}
     for name, lines in made.items():
         text = "\n".join(marked(name, lines))
@@ -111,6 +113,26 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
             f"the choices used ({span.alternatives} of {number} alternatives, each on the first block of seeds of the "
             f"quick set{rest}). The runs with other choices were made before the papers' hosts had ns-2's timer."
         )
+
+
+def said_of_moved() -> Iterator[str]:
+    """Yield the verdicts that moved with ns-2's timer, and the experiments that were not judged again with it."""
+    older = json.loads(RECORD.read_text(encoding="utf-8"))["older"]
+    moved = tomllib.loads(MOVED.read_text(encoding="utf-8"))["moved"]
+    number = len(experiments())
+    yield "## Verdicts that moved with ns-2's timer\n"
+    yield (
+        'The papers\' hosts now have the timer of `stack = "ns2"`, which takes one sample a round trip, in ticks. '
+        f"{number - len(older)} of {number} experiments have been judged again with it, both blocks of the quick set."
+    )
+    if older:
+        yield (
+            "Everything else on this page is of before: counts, measured values, controls, enlarged experiments, "
+            f"and the verdicts of {listed(older)}."
+        )
+    yield ""
+    body = [[one["claim"], one["before"], one["after"], one["why"]] for one in moved]
+    yield from table(["claim", "verdict before", "after", "reason"], body)
 
 
 def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
@@ -191,6 +213,8 @@ def top(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterat
         said = "; ".join(f"{name} ({', '.join(claims)})" for name, claims in enlarged.items())
         yield f"\nEnlarged to {ENLARGED} times the seeds, with the claims that were open: {said}."
     changes = ledger()
+    yield ""
+    yield from marked("moved", said_of_moved())
     yield "\n## Changes since the freeze\n"
     if changes:
         body = [[one.id, one.reason, one.before or "–", one.after or "not run yet"] for one in changes]
@@ -313,7 +337,6 @@ def main() -> None:
     effort = rows[0]["effort"]
     kept = args.folder / "controls.json"
     controls: Controls = json.loads(kept.read_text(encoding="utf-8")).get(effort, {}) if kept.is_file() else {}
-    DOCUMENT.write_text(page(rows, controls, multiverse.load(UNIVERSES)), encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     plain, enlarged = record[effort], {}
     for row in rows:
@@ -321,7 +344,11 @@ def main() -> None:
         kept.setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
     record[f"{effort}, enlarged"] = enlarged
     record["controls"][effort] = controls
+    if effort == "quick":
+        judged = {row["experiment"] for row in rows}
+        record["older"] = [key for key in record["older"] if key not in judged]
     RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    DOCUMENT.write_text(page(rows, controls, multiverse.load(UNIVERSES)), encoding="utf-8")
 
 
 if __name__ == "__main__":

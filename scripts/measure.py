@@ -92,7 +92,7 @@ class Ticks:
         """Those since the start of the machine."""
         words = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]
         user, nice, system, idle, waiting, hard, soft, stolen = map(float, words)
-        # Interrupts are nobody's: frames of the tests' own networks are most of them.
+        # Time in interrupts counts in the total only: frames of the tests' own networks cause most of it.
         return cls(user + nice + system, stolen, waiting, user + nice + system + idle + waiting + hard + soft + stolen)
 
     def since(self, before: Ticks) -> Ticks:
@@ -133,13 +133,13 @@ PR_SET_CHILD_SUBREAPER = 36
 class Descendants:
     """The processor time of all processes that stem from this one, while it is open.
 
-    What `wait4` tells of a command leaves out processes that nobody waited for, as most of a browser's.
+    What `wait4` reports of a command leaves out processes whose parents did not call `wait`, as most of a browser's.
     """
 
     EVERY = 0.2
 
     def __init__(self) -> None:
-        # Whose parent has ended belongs to this process, not to the first of the machine.
+        # A process whose parent has ended becomes a child of this one, not of the first of the machine.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.ticks: dict[tuple[int, int], int] = {}
         self.ended = threading.Event()
@@ -284,9 +284,14 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of the tree."""
-    words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    """The commit of the tree, with a mark if other files than the recorded figures differ from it."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    others = [":/", f":(exclude,top){RECORDED.relative_to(ROOT)}"]
+    differs = git("status", "--porcelain", "--untracked-files=no", "--", *others)
+    return git("rev-parse", "--short=12", "HEAD") + ("-dirty" if differs else "")
 
 
 def measured(

@@ -2,9 +2,10 @@
 
 By default the record's ``shard`` is repeated: the verdicts of some experiments on both blocks of seeds, the controls of
 some, and some alternatives of the multiverse (tests/multiverse.json); with `--every` the verdicts of all experiments.
-`--paper` repeats the part of one paper.
+`--paper` repeats the part of one paper, `--experiment` verdicts of named experiments alone.
 What differs is an error, whichever way: either something broke, or the record and docs/reproduction.md are out of date.
-`--write` renews verdicts and controls. Taking more processor time than `--budget` is an error, too.
+`--write` renews verdicts and controls, and takes experiments off the record's list ``older``: those that have not been
+judged since the papers' hosts have ns-2's timer. Taking more processor time than `--budget` is an error, too.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ EFFORT = "quick"
 class Repeat:
     """What is repeated, with one store for all of it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, workers: int) -> None:
         self.store = store
+        self.workers = workers
 
     def perform(self, jobs: Sequence[Job]) -> None:
         """Run what is missing."""
         with Progress() as told:
-            self.store.perform(jobs, os.cpu_count() or 1, told)
+            self.store.perform(jobs, self.workers, told)
 
     def verdicts(self, names: Sequence[str], unfailing: set[str]) -> dict[str, dict[str, str]]:
         """Return the classes of all claims of experiments, on both blocks of seeds."""
@@ -93,6 +95,10 @@ def main() -> int:
     parser.add_argument("--every", action="store_true", help="the verdicts of all experiments, not only the shard")
     parser.add_argument("--write", action="store_true", help="record the verdicts and the controls")
     parser.add_argument("--paper", choices=PAPERS, help="only the experiments of this paper")
+    parser.add_argument(
+        "--experiment", action="append", choices=experiments(), metavar="ID", help="only this one's verdicts"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs at a time")
     parser.add_argument("--store", type=Path, help="keep finished runs here")
     parser.add_argument("--budget", type=float, help="most seconds of processor time (720, of --every 7200)")
     args = parser.parse_args()
@@ -104,23 +110,27 @@ def main() -> int:
         for names in (experiments(), shard["verdicts"], shard["controls"])
     )
     alternatives = {name: of for name, of in shard["multiverse"].items() if args.paper in (None, name[0])}
+    if args.experiment:
+        verdicts, tried_controls, alternatives = args.experiment, [], {}
     began = time.process_time()  # of all threads: other work of the machine does not count
     flips: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
-        repeat = Repeat(Store(args.store or Path(scratch)))
+        repeat = Repeat(Store(args.store or Path(scratch)), args.jobs)
         tried = repeat.controls(tried_controls)
         flips += differences("control: ", _outcomes(controls), _outcomes(tried))
         if args.write:
             controls = {**controls, **tried}
-        now = repeat.verdicts(every if args.every else verdicts, trials.unfailing(controls))
+        chosen = every if args.every and not args.experiment else verdicts
+        now = repeat.verdicts(chosen, trials.unfailing(controls))
         for name, words in now.items():
             flips += differences("", record[EFFORT].get(name, {}), words)
-        for name, chosen in alternatives.items():
-            flips += differences(f"{name}: ", _on_record(name), repeat.alternative(name, chosen))
+        for name, of in alternatives.items():
+            flips += differences(f"{name}: ", _on_record(name), repeat.alternative(name, of))
     spent = time.process_time() - began
     if args.write:
         known = {**record[EFFORT], **now}
         record[EFFORT] = {key: known[key] for key in experiments() if key in known}
+        record["older"] = [key for key in record["older"] if key not in now]
         record["controls"][EFFORT] = {key: controls[key] for key in experiments() if key in controls}
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     held = sum(word == "holds" for words in now.values() for word in words.values())

@@ -151,9 +151,9 @@ def test_results_are_kept_apart_from_what_is_recorded(tmp_path: Path, monkeypatc
     assert json.loads((tmp_path / "recorded.json").read_text(encoding="utf-8"))["fake"]["runs"] == measure.RUNS
 
 
-def test_processes_that_nobody_waits_for_are_the_measurement_s_own() -> None:
+def test_processes_without_a_waiting_parent_are_measured() -> None:
     burn = "import time\nwhile time.process_time() < 1.0: pass"
-    # The parent ignores the end of its children and does not wait: the burner belongs to nobody, and to nobody's usage.
+    # The parent ignores SIGCHLD and does not wait, so the usage of no process includes that of the burner.
     ignore = "import signal, subprocess, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
     start = f"process = subprocess.Popen([sys.executable, '-c', {burn!r}])\nprint(process.pid)"
     with measure.Descendants() as descendants:

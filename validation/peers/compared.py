@@ -1,6 +1,7 @@
 """Compare with ns-2 2.35: all settings in one table, each figure judged by the bounds of `bounds.toml`.
 
-    python3 validation/peers/compared.py [--markdown docs/validation.md] [--group NAME] [--smoke]
+    python3 validation/peers/compared.py [--recorded docs/validation.md] [--markdown docs/validation.md]
+        [--group NAME] [--smoke]
 
 Groups: steady XCP, TCP over drop-tail, RED and REM, small buffers, settings with timeouts, unequal round trips, and the
 three cases of paper I's figure 2. The table omits no figure; one outside its bound is bold.
@@ -177,17 +178,38 @@ def of_explicate(found: Mapping[str, Any], bottleneck: str, protocol: str) -> di
     }
 
 
-def measure(ns2: Ns2, ours: Explicate, setting: Case | Figure2) -> tuple[Figures, Figures]:
-    """The figures of ns-2 and Explicate for one run."""
+def measure_ns2(ns2: Ns2, setting: Case | Figure2) -> Figures:
+    """ns-2's figures for one run."""
+    whole = isinstance(setting, Figure2)
+    return of_ns2(run(setting.ns2(ns2.command) if whole else [*ns2.arguments(setting), "-reset", "1"])[0])
+
+
+def measure_ours(ours: Explicate, setting: Case | Figure2) -> Figures:
+    """Explicate's figures for one run."""
     if isinstance(setting, Figure2):
-        theirs, text, bottleneck = run(setting.ns2(ns2.command))[0], setting.scenario(), "r2->r3"
-    else:
-        theirs, text, bottleneck = (
-            run([*ns2.arguments(setting), "-reset", "1"])[0],
-            explicate_scenario(setting),
-            ours.bottleneck,
-        )
-    return of_ns2(theirs), of_explicate(ours.run_text(text), bottleneck, setting.protocol)
+        return of_explicate(ours.run_text(setting.scenario()), "r2->r3", setting.protocol)
+    return of_explicate(ours.run_text(explicate_scenario(setting)), ours.bottleneck, setting.protocol)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """ns-2's figures as the section of a document has them: means over the seeds, four digits."""
+
+    rows: Mapping[str, Sequence[str]]
+    limits: Mapping[str, Bound]
+
+    def figures(self, name: str) -> Figures:
+        """ns-2's half of the cells of a setting."""
+        cells = report.of_row(self.rows, name)
+        theirs = [float(cell.strip("*").partition(" / ")[0]) for cell in cells[: len(self.limits)]]
+        scaled = zip(self.limits.items(), theirs, strict=True)
+        return {key: value / 100 if bound.percent else value for (key, bound), value in scaled}
+
+
+def measure(ns2: Ns2 | Recorded, ours: Explicate, name: str, setting: Case | Figure2) -> tuple[Figures, Figures]:
+    """The figures of ns-2 and Explicate for one run of the setting that is called `name`."""
+    theirs = ns2.figures(name) if isinstance(ns2, Recorded) else measure_ns2(ns2, setting)
+    return theirs, measure_ours(ours, setting)
 
 
 @dataclass(frozen=True)
@@ -247,7 +269,9 @@ All settings that are compared with ns-2 2.35. Cells have ns-2 / Explicate, mean
 {report.markdown_table([["figure", "may differ by", "because"], *allowed])}
 
 Neither simulator uses processing times. ns-2 ends a timer's back-off with the first new acknowledgement
-(`ts_resetRTO_`), as Explicate does. With small buffers and in figure 2, Explicate's XCP uses two rules of ns-2:
+(`ts_resetRTO_`), as Explicate does. That needs time stamps, with which ns-2's timer takes a sample of every
+acknowledgement; Explicate's takes one a round trip, as ns-2's without them. With small buffers and in figure 2,
+Explicate's XCP uses two rules of ns-2:
 `{XCP_PARAMS}` at senders and `idle_rtt = "initial"` at routers ([why](#what-differed-from-ns-2-and-why)).
 
 {report.markdown_table(rows(groups, limits))}
@@ -269,11 +293,11 @@ def chosen(names: Sequence[str] | None) -> list[Group]:
     return [group for group in GROUPS if not names or group.name in names]
 
 
-def judge(group: Group, ns2: Ns2, ours: Explicate, jobs: int) -> list[Judged]:
+def judge(group: Group, ns2: Ns2 | Recorded, ours: Explicate, jobs: int) -> list[Judged]:
     """Run a group's settings with all its seeds."""
-    runs = [replace(setting, seed=seed) for setting in group.settings.values() for seed in group.seeds]
+    runs = [(name, replace(setting, seed=seed)) for name, setting in group.settings.items() for seed in group.seeds]
     with ThreadPoolExecutor(jobs) as threads:
-        done = list(threads.map(lambda one: measure(ns2, ours, one), runs))
+        done = list(threads.map(lambda one: measure(ns2, ours, *one), runs))
     peers.progress(f"{group.name}: done")
     n = len(group.seeds)
     return [Judged.of(name, done[i * n : (i + 1) * n]) for i, name in enumerate(group.settings)]
@@ -286,14 +310,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--ns", default="ns", metavar="COMMAND")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
     parser.add_argument("--group", action="append", metavar="NAME", help="this group alone; may be repeated")
+    parser.add_argument("--recorded", type=Path, metavar="FILE", help="take ns-2's figures from this document")
     parser.add_argument("--smoke", action="store_true", help="one short run of each group: do both sides run?")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="document whose section `compared` is replaced")
     options = parser.parse_args(argv)
     if options.markdown and (options.smoke or options.group):
         parser.error("--markdown wants all groups at full length")
-    ns2, ours = Ns2(options.ns), Explicate(options.explicate)
+    if options.recorded and options.smoke:
+        parser.error("--recorded has the figures of full length")
+    ours = Explicate(options.explicate)
     try:
         limits, groups = bounds(), chosen(options.group)
+        recorded = options.recorded and Recorded(report.recorded(options.recorded, "compared"), limits)
+        ns2 = recorded or Ns2(options.ns)
         judged = {g.name: judge(smoke(g) if options.smoke else g, ns2, ours, options.jobs) for g in groups}
         section = fragment(judged, limits)
         print(section)

@@ -1,6 +1,7 @@
 """Differences from ns-2 2.35 and their causes: experiments with one change in one of the simulators.
 
-    python3 validation/peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
+    python3 validation/peers/differences.py [--part NAME] [--jobs N] [--recorded docs/validation.md]
+        [--markdown docs/validation.md]
 
 Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `small` (XCP over buffers that its start
 overflows), `opposite` (flows in opposite directions), `lossy` (SACK and NewReno over a wire that loses packets),
@@ -29,6 +30,7 @@ from simulators import (
     Explicate,
     Ns2,
     PeerError,
+    clock,
     dropped,
     explicate_scenario,
     jain,
@@ -101,7 +103,8 @@ class Flow:
     def group(self, first: str, last: str) -> str:
         """The group of flows."""
         window = self.options.get("window", 200)
-        params = f"initial_window = 3, receiver_window = {window}{', ' if self.params else ''}{self.params}"
+        given = f"initial_window = 3, receiver_window = {window}, {clock(self.protocol)}"
+        params = f"{given}, {self.params}" if self.params else given
         return f"""
 [[flows]]
 name = "f"
@@ -264,17 +267,36 @@ PARTS: Mapping[str, Part] = {
 }
 
 
-def table(part: Part, ns2: str, explicate: Explicate, threads: Callable[..., list[tuple[Figures, Figures]]]) -> str:
-    """Run a part: mean and standard deviation of each figure, ns-2's and ours."""
+Threads = Callable[[Callable[[int], Figures], Sequence[int]], list[Figures]]
+"""Gives the figures of each seed."""
+Known = Mapping[str, Sequence[str]]
+"""The rows of a recorded table by their first cells."""
+
+
+def table(part: Part, ns2: str | Known, explicate: Explicate, threads: Threads) -> str:
+    """Run a part: mean and standard deviation of each figure, ns-2's and ours; ns-2's may be recorded."""
     rows = []
     for name, (setting, count) in part.settings.items():
-        pairs = threads(lambda seed, one=setting: (one.ns2(ns2, seed), one.ours(explicate, seed)), range(1, count + 1))
-        cells = [name, f"{count}"]
-        for i, digits in enumerate(part.digits):
-            cells += [seeds.text([pair[side][i] for pair in pairs], digits) for side in (0, 1)]
-        rows.append(cells)
+        every = range(1, count + 1)
+
+        def theirs(seed: int, one: Setting = setting) -> Figures:
+            assert isinstance(ns2, str)
+            return one.ns2(ns2, seed)
+
+        def ours(seed: int, one: Setting = setting) -> Figures:
+            return one.ours(explicate, seed)
+
+        known = texts(part, threads(theirs, every)) if isinstance(ns2, str) else report.of_row(ns2, name)[1::2]
+        pairs = zip(known, texts(part, threads(ours, every)), strict=True)
+        cells = [(cell, "-" if cell == "-" else mine) for cell, mine in pairs]
+        rows.append([name, f"{count}", *(cell for pair in cells for cell in pair)])
     heads = [text for head in part.heads for text in (f"{head}, ns-2", "Explicate")]
     return report.markdown_table([["setting", "seeds", *heads], *rows])
+
+
+def texts(part: Part, runs: Sequence[Figures]) -> list[str]:
+    """The cells of one simulator, from the figures of each seed."""
+    return [seeds.text([one[i] for one in runs], digits) for i, digits in enumerate(part.digits)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -284,16 +306,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--ns", default="ns", metavar="COMMAND")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
     parser.add_argument("--part", choices=list(PARTS), action="append", help="this part alone; may be repeated")
+    parser.add_argument("--recorded", type=Path, metavar="FILE", help="take ns-2's figures from this document")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="document whose sections are replaced")
     options = parser.parse_args(argv)
     explicate = Explicate(options.explicate)
     try:
         with ThreadPoolExecutor(options.jobs) as pool:
             for name in options.part or PARTS:
-                made = table(PARTS[name], options.ns, explicate, lambda work, cases: list(pool.map(work, cases)))
+                section = f"differences-{name}"
+                ns2 = report.recorded(options.recorded, section) if options.recorded else options.ns
+                made = table(PARTS[name], ns2, explicate, lambda work, cases: list(pool.map(work, cases)))
                 print(f"{name}\n\n{made}\n", flush=True)
                 if options.markdown:
-                    report.place(options.markdown, made, f"differences-{name}")
+                    report.place(options.markdown, made, section)
     except PeerError as error:
         print(f"differences: {error}", file=sys.stderr)
         return 2

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulators import INITIAL_WINDOW, PACKET_BYTES, PROCESSING, XCP_PARAMS, XCP_ROUTER, PeerError
+from simulators import INITIAL_WINDOW, PACKET_BYTES, PROCESSING, XCP_PARAMS, XCP_ROUTER, PeerError, clock
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 PROTOCOLS = {"a": "newreno", "b": "xcp/reno", "c": "xcp/reno"}
@@ -57,7 +57,9 @@ class Figure2:
         head = f'duration = "{self.duration_s:g}s"\nwarmup = "{self.warmup_s:g}s"\nseed = {self.seed}'
         ours = f'protocol = "{self.protocol}"'
         own, text = parameters(text)
-        given = ", ".join([f"initial_window = {INITIAL_WINDOW}", *own, *([XCP_PARAMS] if self.case != "a" else [])])
+        own = [one for one in own if not one.startswith("rtt_resolution")]
+        rules = [XCP_PARAMS] if self.case != "a" else []
+        given = ", ".join([f"initial_window = {INITIAL_WINDOW}", *own, clock(self.protocol), *rules])
         for old, new, times in (
             ('duration = "60s"', head, 1),
             ('delay = "10ms"', f'delay = "{self.delay_ms:g}ms"', 4),
@@ -74,7 +76,7 @@ def parameters(text: str) -> tuple[list[str], str]:
     """Return the parameters that the scenario gives its flow, if any, and the scenario without them."""
     line = re.compile(r"^params = \{ (.*?) \}.*\n", re.MULTILINE)
     found = line.search(text)
-    return ([found[1]] if found else []), line.sub("", text)
+    return (found[1].split(", ") if found else []), line.sub("", text)
 
 
 def controlled(text: str) -> str:

@@ -148,3 +148,24 @@ def place(document: Path, fragment: str, name: str = "peers") -> None:
     if not found or not closed:
         raise PeerError(f"{document}: no `{begin}` ... `{end}`")
     document.write_text(f"{before}{block}{after}", encoding="utf-8")
+
+
+def recorded(document: Path, name: str) -> dict[str, list[str]]:
+    """The rows of the last table between the markers of that name in a document, by their first cells.
+
+    Raise PeerError if there is no table.
+    """
+    text = document.read_text(encoding="utf-8")
+    section = text.partition(f"<!-- {name}:begin -->")[2].partition(f"<!-- {name}:end -->")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    if not lines:
+        raise PeerError(f"{document}: section `{name}` has no table")
+    cells = [line.strip("| ").split(" | ") for line in lines]
+    return {first: rest for first, *rest in cells}
+
+
+def of_row(rows: Mapping[str, Sequence[str]], name: str) -> Sequence[str]:
+    """The row of this name; raise PeerError if it is not recorded."""
+    if name not in rows:
+        raise PeerError(f"no figures of ns-2 are recorded for {name!r}: run without --recorded")
+    return rows[name]

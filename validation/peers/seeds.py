@@ -9,9 +9,10 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import report
 from simulators import Case, Explicate, Ns2, PeerError, run
@@ -26,11 +27,9 @@ Pair = tuple[float, float]
 """Utilisation and mean queue in packets."""
 
 
-def measure(ns2: Ns2, ours: Explicate, one: Case) -> tuple[Pair, Pair]:
-    """The figures of ns-2 and Explicate."""
-    theirs, link = run(ns2.arguments(one))[0], Explicate.link(ours.run(one))
-    first, second = [(float(side["utilisation"]), float(side["queue_mean_packets"])) for side in (theirs, link)]
-    return first, second
+def pair(side: Mapping[str, Any]) -> Pair:
+    """The figures of a report."""
+    return float(side["utilisation"]), float(side["queue_mean_packets"])
 
 
 def text(values: Sequence[float], digits: int) -> str:
@@ -38,18 +37,34 @@ def text(values: Sequence[float], digits: int) -> str:
     return f"{fmean(values):.{digits}f} ± {stdev(values):.{digits}f}"
 
 
-def row(name: str, runs: Sequence[tuple[Pair, Pair]]) -> list[str]:
-    """A line of the table, from each seed's pairs."""
-    (their_use, their_queue), (our_use, our_queue) = (
-        zip(*(seed[side] for seed in runs), strict=True) for side in (0, 1)
-    )
-    points = fmean(our_use) - fmean(their_use)
-    share = fmean(our_queue) / fmean(their_queue) - 1
-    percent = [[100 * value for value in values] for values in (their_use, our_use)]
-    holds = abs(points) <= POINTS and abs(share) <= SHARE
+@dataclass(frozen=True)
+class Side:
+    """One simulator's means over the seeds, and their cells: utilisation in percent, mean queue."""
+
+    use: float
+    queue: float
+    cells: tuple[str, str]
+
+    @classmethod
+    def of(cls, runs: Sequence[Pair]) -> Side:
+        """From the figures of each seed."""
+        use, queue = zip(*runs, strict=True)
+        percent = [100 * value for value in use]
+        return cls(fmean(percent), fmean(queue), (text(percent, 2), text(queue, 1)))
+
+    @classmethod
+    def read(cls, use: str, queue: str) -> Side:
+        """From cells, whose digits the means have."""
+        return cls(float(use.partition(" ")[0]), float(queue.partition(" ")[0]), (use, queue))
+
+
+def row(name: str, theirs: Side, ours: Side) -> list[str]:
+    """A line of the table."""
+    points, share = ours.use - theirs.use, ours.queue / theirs.queue - 1
+    holds = abs(points) <= 100 * POINTS and abs(share) <= SHARE
     return [
-        name, text(percent[0], 2), text(percent[1], 2), f"{100 * points:+.2f}",
-        text(their_queue, 1), text(our_queue, 1), f"{100 * share:+.1f} %", "yes" if holds else "**no**",
+        name, theirs.cells[0], ours.cells[0], f"{points:+.2f}", theirs.cells[1], ours.cells[1],
+        f"{100 * share:+.1f} %", "yes" if holds else "**no**",
     ]  # fmt: skip
 
 
@@ -62,15 +77,23 @@ def main(
     parser.add_argument("--explicate", default=".venv/bin/explicate", metavar="COMMAND")
     parser.add_argument("--ns", default="ns", metavar="COMMAND")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
+    parser.add_argument("--recorded", type=Path, metavar="FILE", help="take ns-2's figures from this document")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="document whose section is replaced")
     options = parser.parse_args(argv)
     ns2, ours = Ns2(options.ns), Explicate(options.explicate)
-    runs = [replace(case, seed=seed) for case in cases.values() for seed in seeds]
     try:
+        known = report.recorded(options.recorded, name) if options.recorded else {}
+        rows = []
         with ThreadPoolExecutor(options.jobs) as threads:
-            done = list(threads.map(lambda one: measure(ns2, ours, one), runs))
-        n = len(seeds)
-        rows = [row(label, done[i * n : (i + 1) * n]) for i, label in enumerate(cases)]
+            for label, case in cases.items():
+                runs = [replace(case, seed=seed) for seed in seeds]
+                if options.recorded:
+                    use, _, _, queue, *_ = report.of_row(known, label)
+                    theirs = Side.read(use, queue)
+                else:
+                    theirs = Side.of(list(threads.map(lambda one: pair(run(ns2.arguments(one))[0]), runs)))
+                mine = Side.of(list(threads.map(lambda one: pair(Explicate.link(ours.run(one))), runs)))
+                rows.append(row(label, theirs, mine))
         section = fragment(report.markdown_table([["senders and queue", *HEADS], *rows]))
         print(section)
         if options.markdown:

@@ -31,6 +31,15 @@ XCP_ROUTER = '{ kind = "xcp", idle_rtt = "initial" }'
 """ns-2's XCP queue uses 50 ms as the mean RTT after an interval without data."""
 
 
+def clock(protocol: str) -> str:
+    """The parameters of a sender's clock: the ticks of `tcpTick_` in the scripts for ns-2.
+
+    ns-2's XCP has an exact estimate for its headers, from every acknowledgement, beside that of the timer.
+    """
+    own = 'clock_tick = "1ms"'
+    return f'{own}, rtt_resolution = "0s"' if protocol.partition("/")[0] == "xcp" else own
+
+
 def processing(longest_s: float) -> str:
     """The line for a processing time of each packet, uniform up to this long: ns-2's `overhead_`."""
     return f'processing = "{longest_s * 1e6:g}us"' if longest_s else PROCESSING
@@ -354,13 +363,14 @@ bottleneck = {{ {bottleneck}, router = {case.router}, queue = {{ {queue} }} }}
 def group(case: Case, name: str, count: int, path: str) -> str:
     """The flows of one direction."""
     start = {"even": "spread", "random": "uniform"}[case.starts]
+    more = f", {case.params}" if case.params else ""
     return f"""[[flows]]
 name = "{name}"
 count = {count}
 protocol = "{case.protocol}"
 path = "{path}"
 packet = "{PACKET_BYTES}B"
-params = {{ initial_window = {INITIAL_WINDOW}{", " if case.params else ""}{case.params} }}
+params = {{ initial_window = {INITIAL_WINDOW}, {clock(case.protocol)}{more} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}
 {processing(case.processing_s)}
 """

@@ -8,7 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import compared
+import differences
 import pytest
+import report
+import seeds
 from compared import GROUPS, Bound, Judged
 from figure2 import CASES, Figure2
 from simulators import Case, Explicate, Ns2, PeerError, explicate_scenario
@@ -109,6 +112,22 @@ def test_a_short_buffer_is_asked_of_both() -> None:
 
 
 NS2_ROUTER = {"kind": "xcp", "idle_rtt": "initial"}
+TICKS = {"clock_tick": "1ms"}
+TICKS_OF_XCP = {**TICKS, "rtt_resolution": "0s"}
+
+
+def test_clocks_tick_as_in_the_scripts_for_ns2() -> None:
+    """1 ms, which is neither the default of ns-2 nor that of `stack = "ns2"`."""
+    folder = compared.BOUNDS.parent
+    for script in ("dumbbell.tcl", "chain.tcl"):
+        assert re.search(r"-tick +0\.001 ", (folder / script).read_text(encoding="utf-8")), script
+    for script in ("lossy.tcl", "radios.tcl"):
+        assert "tcpTick_ 0.001" in (folder / script).read_text(encoding="utf-8"), script
+    flow = differences.Flow("lossy.tcl", params='pipe = "acknowledgements"')
+    for text in (explicate_scenario(Case("sack", 10, 40, 2)), Figure2("a").scenario(), flow.wire(1), flow.chain(1)):
+        scenario = tomllib.loads(text)
+        assert scenario["stack"] == "ns2"
+        assert {**TICKS, **scenario["flows"][0]["params"]} == scenario["flows"][0]["params"]
 
 
 def test_every_second_flow_goes_the_other_way() -> None:
@@ -122,18 +141,18 @@ def test_every_second_flow_goes_the_other_way() -> None:
 def test_short_buffers_are_met_by_the_xcp_of_ns2() -> None:
     """Its sender drops the feedback of duplicates, its router forgets the mean RTT; nothing of the kind for TCP."""
     scenario = tomllib.loads(explicate_scenario(compared.small("xcp", 30, 100, 1, 50)))
-    assert scenario["flows"][0]["params"] == {"initial_window": 2, "follow_duplicates": False}
+    assert scenario["flows"][0]["params"] == {"initial_window": 2, "follow_duplicates": False, **TICKS_OF_XCP}
     assert [scenario["topology"][link]["router"] for link in ("access", "bottleneck")] == [NS2_ROUTER] * 2
     scenario = tomllib.loads(explicate_scenario(compared.small("sack", 30, 100, 1, 50)))
-    assert scenario["flows"][0]["params"] == {"initial_window": 2}
+    assert scenario["flows"][0]["params"] == {"initial_window": 2, **TICKS}
     assert scenario["topology"]["access"]["router"] == "auto"
 
 
 @pytest.mark.parametrize("case", ["a", "b", "c"])
 def test_figure_2_has_the_xcp_of_ns2(case: str) -> None:
-    """The scenario's own parameters remain: no guard, an estimate of the round trip for headers alone."""
+    """The scenario's own parameter, no guard, remains; round trips in its headers are exact."""
     scenario = tomllib.loads(Figure2(case).scenario())
-    own = {"follow_duplicates": False, "rtt_resolution": "0s"} if case != "a" else {}
+    own = {"follow_duplicates": False, **TICKS_OF_XCP} if case != "a" else TICKS
     guard = {"guard": "off"} if case == "c" else {}
     assert scenario["flows"][0]["params"] == {"initial_window": 2, **guard, **own}
     routers = {"a": [None] * 4, "b": [NS2_ROUTER] * 4, "c": [NS2_ROUTER, NS2_ROUTER, "none", NS2_ROUTER]}
@@ -156,10 +175,46 @@ def test_figure_2_is_asked_as_its_twin_is() -> None:
     assert "-reset " in Ns2.script.read_text(encoding="utf-8")
 
 
+def test_figures_of_ns2_may_be_recorded(tmp_path: Path) -> None:
+    """What a page says of ns-2 is read back from it: means of four digits, with and without bold."""
+    limits = compared.bounds()
+    group = compared.chosen(["TCP, small buffers"])[0]
+    theirs = {"utilisation": 0.9012, "queue": 60.48, "drops": 69.0, "jain": 0.9967, "goodput": 90.1}
+    ours = {"utilisation": 0.8958, "queue": 90.0, "drops": 1234.0, "jain": 0.99, "goodput": 89.6}
+    judged = {group.name: [Judged.of(name, [(theirs, ours)]) for name in group.settings]}
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"<!-- compared:begin -->\n{compared.fragment(judged, limits)}\n<!-- compared:end -->\n", encoding="utf-8"
+    )
+    recorded = compared.Recorded(report.recorded(page, "compared"), limits)
+    for name in group.settings:
+        assert recorded.figures(name) == pytest.approx(theirs)
+    with pytest.raises(PeerError, match="no figures of ns-2 are recorded for 'another'"):
+        recorded.figures("another")
+    with pytest.raises(PeerError, match="section `aqm` has no table"):
+        report.recorded(page, "aqm")
+
+
+def test_recorded_sides_keep_their_cells() -> None:
+    ours = seeds.Side.of([(0.90, 10.0), (0.91, 12.0)])
+    assert seeds.row("x", seeds.Side.read("89.00 ± 0.10", "10.0 ± 0.1"), ours) == [
+        "x", "89.00 ± 0.10", "90.50 ± 0.71", "+1.50", "10.0 ± 0.1", "11.0 ± 1.4", "+10.0 %", "yes",
+    ]  # fmt: skip
+    assert seeds.row("x", seeds.Side.read("88.00 ± 0.10", "10.0 ± 0.1"), ours)[-1] == "**no**"
+    part = differences.PARTS["red"]
+    known = {name: ["10", "1 ± 0", "0 ± 0", "2 ± 0", "0 ± 0", "3 ± 0", "0 ± 0"] for name in part.settings}
+
+    def threads(_work: object, every: range) -> list[tuple[float, float, float]]:
+        return [(0.5, 4.0, 5.0) for _ in every]
+
+    table = differences.table(part, known, Explicate("explicate"), threads)
+    assert table.splitlines()[-1] == "| SACK | 10 | 1 ± 0 | 0.500 ± 0.000 | 2 ± 0 | 4.00 ± 0.00 | 3 ± 0 | 5.0 ± 0.0 |"
+
+
 def test_a_setting_is_judged_from_its_own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     group = replace(GROUPS[3], seeds=(1, 2, 3))
 
-    def measured(_ns2: Ns2, _ours: Explicate, setting: Case) -> tuple[dict[str, float], dict[str, float]]:
+    def measured(_ns2: Ns2, _ours: Explicate, _name: str, setting: Case) -> tuple[dict[str, float], dict[str, float]]:
         return {"queue": float(setting.buffer_packets)}, {"queue": float(setting.seed)}
 
     monkeypatch.setattr(compared, "measure", measured)

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use clap::Parser;
 use explicate_net::simulated::faults;
 use explicate_net::simulated::record::{Broken, Rule, What};
-use explicate_net::simulated::run::Known;
 use explicate_net::simulated::scene::{KINDS, Scene};
 use explicate_net::simulated::{Options, run};
 
@@ -26,10 +25,7 @@ struct Arguments {
     /// Runs each seed twice and compares the events.
     #[arg(long)]
     twice: bool,
-    /// Judges what is known to break, too: rebinding.
-    #[arg(long)]
-    known: Option<String>,
-    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly.
+    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves.
     #[arg(long)]
     back: Option<String>,
 }
@@ -40,8 +36,7 @@ fn main() -> io::Result<ExitCode> {
         name.as_ref().is_some_and(|name| name.replace('-', "") == format!("{of:?}").to_lowercase())
     };
     let fault = faults::ALL.into_iter().find(|fault| named(&arguments.back, fault));
-    let strict = Known::ALL.into_iter().find(|known| named(&arguments.known, known));
-    if (arguments.back.is_some() && fault.is_none()) || (arguments.known.is_some() && strict.is_none()) {
+    if arguments.back.is_some() && fault.is_none() {
         writeln!(io::stderr(), "unknown name; see --help")?;
         return Ok(ExitCode::from(2));
     }
@@ -49,7 +44,7 @@ fn main() -> io::Result<ExitCode> {
     let (mut all, mut slowest, mut counts) = (0, 0, [0; KINDS.len()]);
     for seed in arguments.seed..arguments.seed + arguments.count {
         let scene = Scene::of(seed);
-        let options = Options { fault, strict };
+        let options = Options { fault };
         let mut report = run(&scene, options);
         if arguments.twice {
             let other = run(&scene, options).events;

@@ -13,6 +13,7 @@ pub mod awake;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod digest;
 pub mod endpoint;
 pub mod error;
 pub mod files;

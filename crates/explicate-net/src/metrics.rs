@@ -275,6 +275,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("flows_answered", "Explicit flows to whose packets a router has added feedback."),
     ("flows_unanswered", "Explicit flows to whose packets no router has added feedback."),
     ("gateway_connections", "Connections that are open."),
+    ("gateway_limit_connections", "The most connections that may be open (limits.connections)."),
     ("gateway_memory_bytes", "Memory in use."),
     ("gateway_waiting_connections", "Connections that have waited for a host for half a second, here or at the peer."),
     ("line_queue_bytes", "Bytes in the gateway's port."),

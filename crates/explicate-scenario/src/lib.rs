@@ -42,6 +42,6 @@ mod topology;
 mod trace;
 mod unused;
 
-pub use parse::{is_written, locate};
+pub use parse::{is_written, locate, locate_bytes};
 pub use parts::queue_default;
 pub use quantity::{bytes, rate};

@@ -87,7 +87,12 @@ pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[
     written_at(text, origin, overrides, keys).unwrap_or_else(|| Lines::new(origin, text).site(0..0))
 }
 
-/// The same; `None` if the scenario contains none of them.
+/// The location of these bytes of a text.
+pub fn locate_bytes(text: &str, origin: &str, bytes: std::ops::Range<usize>) -> Site {
+    Lines::new(origin, text).site(bytes)
+}
+
+/// The same as [`locate`]; `None` if the scenario contains none of them.
 pub(crate) fn written_at(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Option<Site> {
     let lines = Lines::new(origin, text);
     match place(text, &lines, overrides, keys)? {

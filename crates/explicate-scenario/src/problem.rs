@@ -85,7 +85,7 @@ impl RunWarning {
 
 impl Problem {
     /// The problem, and below it the line of the file.
-    pub(crate) fn with_excerpt(&self) -> String {
+    pub fn with_excerpt(&self) -> String {
         match &self.site {
             Site::File { excerpt, .. } if !excerpt.is_empty() => format!("{self}\n{excerpt}"),
             _ => self.to_string(),

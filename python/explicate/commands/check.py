@@ -12,10 +12,7 @@ EXAMPLES = ("explicate check mine.toml --set runs=3",)
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("scenario", metavar="FILE", help="a scenario file (TOML); - reads standard input")
-    options.settings(parser, "override one key")
-    parser.add_argument("--json", action="store_true", help="print the result of the check as JSON")
-    options.load(parser)
+    options.resolved(parser, as_json="the result of the check")
 
 
 def execute(args: argparse.Namespace) -> None:

@@ -12,10 +12,7 @@ EXAMPLES = ("explicate explain mine.toml --set stack=linux",)
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("scenario", metavar="FILE", help="a scenario file (TOML); - reads standard input")
-    options.settings(parser, "override one key")
-    parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
-    options.load(parser)
+    options.resolved(parser, as_json="the explanation")
 
 
 def execute(args: argparse.Namespace) -> None:

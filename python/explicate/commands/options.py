@@ -10,7 +10,7 @@ from explicate.commands import values
 
 def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     """Declare the scenario, how often it runs, and where results go."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file (TOML); - reads standard input")
+    scenario(parser)
     settings(parser, "override one key by its path, such as flows.0.count=20 or link.r1:r2.rate=10Mbit/s; repeatable")
     parser.add_argument("--seed", type=values.seed, help="seed of the first run (default: the scenario's)")
     parser.add_argument("--runs", type=values.runs, help="number of runs, with consecutive seeds")
@@ -20,6 +20,19 @@ def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON")
     load(parser)
+
+
+def resolved(parser: argparse.ArgumentParser, *, as_json: str) -> None:
+    """Declare the scenario of a command that reads it and runs nothing; `as_json` is what ``--json`` prints."""
+    scenario(parser, metavar="FILE")
+    settings(parser, "override one key")
+    parser.add_argument("--json", action="store_true", help=f"print {as_json} as JSON")
+    load(parser)
+
+
+def scenario(parser: argparse.ArgumentParser, *, metavar: str = "SCENARIO") -> None:
+    """Declare the scenario."""
+    parser.add_argument("scenario", metavar=metavar, help="a scenario file (TOML); - reads standard input")
 
 
 def output(parser: argparse.ArgumentParser, meaning: str, *, metavar: str = "DIR", default: str | None = None) -> None:

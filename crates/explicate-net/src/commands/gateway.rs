@@ -12,7 +12,7 @@ use crate::cli::Gateway;
 use crate::error::Result;
 use crate::gateway::config::Config;
 use crate::gateway::identity::{self, Identity};
-use crate::gateway::{self, carried, destinations, explain, kernel, status, told};
+use crate::gateway::{self, carried, destinations, explain, kernel, status, told, warnings, why};
 use crate::sys;
 
 /// How long `why` watches.
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
             let path = Config::load(&args.config)?.status;
             let before = status::ask(&path)?;
             thread::sleep(WATCHED);
-            explain::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
+            why::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
         Gateway::Down { config, stopped } => {
@@ -64,7 +64,7 @@ fn check(path: &Path) -> Result<()> {
     let config = Config::load(path)?;
     let own = Identity::load(&config.key)?.public;
     config.check_own_key(own)?;
-    config.warnings().into_iter().for_each(|warning| complain(format!("warning: {warning}")));
+    warnings::warnings(&config).into_iter().for_each(|warning| complain(format!("warning: {warning}")));
     say(format!("{}: valid\n\nThe public line of this gateway:\n{}\n", path.display(), own.line()))?;
     say(destinations::summary(&config.site.allow, &told::own()) + "\n")?;
     say(format!("What `explicated gateway up` sets up with nft:\n{}", kernel::rules(&config).trim_end()))

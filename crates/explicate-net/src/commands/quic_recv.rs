@@ -1,6 +1,6 @@
 //! `explicated recv` by QUIC.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -57,7 +57,7 @@ async fn serve(args: &Recv) -> Result<()> {
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);
     // Each connection gets a configuration of its own.
-    transport.forget(address, &tunnel);
+    transport.forget(&tunnel);
     endpoint.set_server_config(Some(Arc::unwrap_or_clone(server)));
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
@@ -75,11 +75,7 @@ async fn serve(args: &Recv) -> Result<()> {
 
 /// Where to listen: at all addresses of IPv6 and IPv4, unless the user or the kernel has it otherwise.
 fn bind(args: &Recv) -> SocketAddr {
-    args.bind.unwrap_or_else(|| {
-        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, UDP_PORT));
-        let has_ipv6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();
-        if has_ipv6 { all } else { (Ipv4Addr::UNSPECIFIED, UDP_PORT).into() }
-    })
+    args.bind.unwrap_or((Ipv6Addr::UNSPECIFIED, UDP_PORT).into())
 }
 
 fn limits(args: &Recv) -> Limits {

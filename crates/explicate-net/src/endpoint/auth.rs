@@ -9,8 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use ring::hmac;
 
 use crate::error::{Context, Error, Result};
 
@@ -94,24 +93,18 @@ impl Key {
         written.map_err(|e| Error::Failed(format!("cannot write the key {}: {e}", path.display())))
     }
 
-    fn mac(&self, label: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
-        // Keys of any length are accepted.
-        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0).unwrap_or_else(|_| unreachable!());
-        for part in std::iter::once(label.as_bytes()).chain(parts.iter().copied()) {
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part);
-        }
-        mac
-    }
     /// The code of these parts, for the use that `label` names.
     pub fn code(&self, label: &str, parts: &[&[u8]]) -> Code {
-        let mut code = [0; CODE];
-        code.copy_from_slice(&self.mac(label, parts).finalize().into_bytes()[..CODE]);
-        code
+        let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &self.0));
+        for part in std::iter::once(label.as_bytes()).chain(parts.iter().copied()) {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        *context.sign().as_ref().first_chunk().unwrap_or(&[0; CODE])
     }
     /// Whether that is their code, in constant time.
     pub fn is_code(&self, label: &str, parts: &[&[u8]], code: &Code) -> bool {
-        self.mac(label, parts).verify_truncated_left(code).is_ok()
+        same(&self.code(label, parts), code)
     }
 }
 
@@ -163,8 +156,7 @@ pub fn verdict_code(key: &Key, number: u64, verdict: u8, payload: u64) -> ShortC
 
 /// Whether that is the code of a verdict.
 pub fn is_verdict_code(key: &Key, number: u64, verdict: u8, payload: u64, code: &ShortCode) -> bool {
-    let parts: [&[u8]; 3] = [&number.to_be_bytes(), &[verdict], &payload.to_be_bytes()];
-    key.mac("explicate/2 verdict", &parts).verify_truncated_left(code).is_ok()
+    same(&verdict_code(key, number, verdict, payload), code)
 }
 
 /// The code of a probe: the start of its cookie, or the code of the cookie where there is a key.
@@ -172,8 +164,8 @@ pub fn probe_code(key: Option<&Key>, cookie: &Code) -> ShortCode {
     short(key.map_or(*cookie, |key| key.code("explicate/2 probe", &[cookie])))
 }
 
-/// Whether two short codes are equal, in constant time.
-pub fn same(a: &ShortCode, b: &ShortCode) -> bool {
+/// Whether two codes are equal, in constant time.
+pub fn same<const N: usize>(a: &[u8; N], b: &[u8; N]) -> bool {
     std::hint::black_box(a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b))) == 0
 }
 

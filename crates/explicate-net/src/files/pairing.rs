@@ -9,8 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
+use crate::digest::sha256;
 use crate::endpoint::auth::{hex, random, unhex};
 use crate::error::{Context, Error, Result};
 use crate::gateway::identity::{Identity, PublicKey, keygen};
@@ -50,7 +49,7 @@ impl Invitation {
     }
     /// Whether that is its secret. What is compared are digests, so that the time says nothing about the secret.
     pub fn is_secret(&self, secret: &[u8; SECRET]) -> bool {
-        Sha256::digest(self.secret) == Sha256::digest(secret)
+        sha256(&self.secret) == sha256(secret)
     }
 }
 

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
-use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::message::{self, HEADER, Kind};
 use super::pairing::{Invitation, SECRET, State};
 use super::socket::Close;
 use crate::clock::Clock;
+use crate::digest::Sha256;
 use crate::endpoint::content::store::{Offer, Part, Store};
 use crate::endpoint::hello::SHA;
 use crate::endpoint::message::{Refusal, Verdict};
@@ -208,7 +208,7 @@ impl Receiving {
         } else {
             connection.close(Close::NotPaired.into(), b"not paired");
         }
-        self.transport.forget(from, &tunnel);
+        self.transport.forget(&tunnel);
         if admitted { Ok(()) } else { Err("it is not paired".to_string()) }
     }
 
@@ -422,10 +422,10 @@ impl Receiving {
 }
 
 /// The SHA-256 of a file.
-fn sha256(mut file: File) -> std::io::Result<[u8; 32]> {
-    let mut hash = Sha256::new();
+fn sha256(mut file: File) -> std::io::Result<[u8; SHA]> {
+    let mut hash = Sha256::default();
     std::io::copy(&mut file, &mut hash)?;
-    Ok(hash.finalize().into())
+    Ok(hash.finish())
 }
 
 /// Appends to a part, at the disk's pace.

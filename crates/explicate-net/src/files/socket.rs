@@ -1,6 +1,6 @@
 //! QUIC endpoints for transfers: the gateway's headers, laws and keys, without a port of their own.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use quinn::{ConnectionError, Endpoint, EndpointConfig, Runtime, TokioRuntime, Va
 use quinn_proto::HashedConnectionIdGenerator;
 
 use super::probed::Probed;
+use crate::address;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::gateway::config::Limits;
@@ -68,7 +69,7 @@ pub fn open(
     probed: Option<Probed>,
 ) -> Result<(Endpoint, Transport)> {
     let what = || format!("open the socket at {bind}");
-    let socket = UdpSocket::bind(bind).or_fail(what)?;
+    let socket = address::listen(bind).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
     let tunnels = Arc::new(Tunnels::default());
     let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());

@@ -1,8 +1,9 @@
 //! `gateway.toml`.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use explicate_core::guard::AIR_LOSS;
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_TCP};
@@ -11,9 +12,9 @@ use explicate_core::wire::UDP_PORT;
 use serde::{Deserialize, Deserializer, de};
 
 use super::controller::ControllerConfig;
-use super::credit;
-use super::destinations;
 use super::identity::PublicKey;
+use super::kernel::TUN;
+use super::mistake::{self, Checked, Mistake};
 use super::network::{Network, longest};
 use super::source::{LineRate, Source};
 use crate::address::{resolve, split};
@@ -26,7 +27,7 @@ pub struct Config {
     /// File of this gateway's key.
     #[serde(default = "default_key")]
     pub key: PathBuf,
-    /// Address of the tunnel.
+    /// Address of the tunnel; `[::]` is that of IPv4 as well.
     #[serde(default = "default_listen", deserialize_with = "address")]
     pub listen: SocketAddr,
     /// Where metrics for Prometheus are served.
@@ -35,6 +36,9 @@ pub struct Config {
     /// Socket of `explicated gateway status`.
     #[serde(default = "default_status")]
     pub status: PathBuf,
+    /// Write a line into the log when a connection has ended.
+    #[serde(default)]
+    pub log_connections: bool,
     /// The site behind this gateway.
     pub site: Site,
     /// The line to the peers.
@@ -43,9 +47,15 @@ pub struct Config {
     /// Limits of memory.
     #[serde(default)]
     pub limits: Limits,
+    /// How long hosts of the site may be silent.
+    #[serde(default)]
+    pub patience: Patience,
     /// Other gateways.
     #[serde(rename = "peer", default)]
     pub peers: Vec<Peer>,
+    /// The file and its text, to which messages refer.
+    #[serde(skip)]
+    source: (String, String),
 }
 
 fn address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<SocketAddr, D::Error> {
@@ -60,7 +70,7 @@ fn default_key() -> PathBuf {
     "/etc/explicated/gateway.key".into()
 }
 fn default_listen() -> SocketAddr {
-    SocketAddr::from(([0, 0, 0, 0], UDP_PORT))
+    SocketAddr::from((Ipv6Addr::UNSPECIFIED, UDP_PORT))
 }
 fn default_status() -> PathBuf {
     "/run/explicated/gateway.sock".into()
@@ -79,7 +89,7 @@ pub struct Site {
     /// Their networks.
     #[serde(default)]
     pub networks: Vec<Network>,
-    /// Destinations that peers reach although they are denied by default (see [`destinations`]).
+    /// Destinations that peers reach although they are denied by default (see [`destinations`](super::destinations)).
     #[serde(default)]
     pub allow: Vec<Network>,
     /// Port of the listener that intercepted connections come to.
@@ -100,20 +110,24 @@ pub struct Site {
 const LONGEST_NAME: usize = 15;
 
 /// Whether the kernel has interfaces of such a name, and nftables and `ip` can write it.
-fn check_interface(name: &str) -> std::result::Result<(), String> {
+fn check_interface(key: &str, name: &str) -> Checked {
     let good = |c: char| c.is_ascii_graphic() && !"/:\"\\*".contains(c);
-    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(good) && ![".", ".."].contains(&name) {
-        return Ok(());
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(good) || [".", ".."].contains(&name) {
+        return Err(Mistake::at(key, format!("`{name}` is no name of an interface; `ip link` lists them")));
     }
-    Err(format!("`{name}` is no name of an interface; `ip link` lists them"))
+    if name == TUN {
+        return Err(Mistake::at(key, format!("`{name}` is made by the gateway itself, for other packets of the site")));
+    }
+    Ok(())
 }
 
 impl Site {
-    fn check(&self) -> std::result::Result<(), String> {
+    fn check(&self) -> Checked {
         if self.intercept_port == 0 {
-            return Err("`intercept_port` is a port from 1 to 65535".to_string());
+            return Err(Mistake::at("site.intercept_port", "`intercept_port` is a port from 1 to 65535"));
         }
-        self.interfaces.iter().try_for_each(|name| check_interface(name))
+        let mut names = self.interfaces.iter().enumerate();
+        names.try_for_each(|(index, name)| check_interface(&format!("site.interfaces.{index}"), name))
     }
 }
 
@@ -152,25 +166,28 @@ impl Wan {
         let protocol = registry::protocol(if self.rate.is_some() { &self.protocol } else { DEFAULT_TCP })?;
         Some(ControllerConfig::new(protocol, self.air_loss))
     }
-    fn check(&self, site: &Site) -> std::result::Result<(), String> {
+    fn check(&self, site: &Site) -> Checked {
         if let Some(interface) = &self.interface {
-            check_interface(interface)?;
+            check_interface("wan.interface", interface)?;
             if site.interfaces.contains(interface) {
-                return Err(format!("`interface` is `{interface}`, which `site.interfaces` names, too"));
+                let message = format!("`interface` is `{interface}`, which `site.interfaces` names, too");
+                return Err(Mistake::at("wan.interface", message));
             }
         }
         let followed = || registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         if !followed().any(|protocol| protocol.name() == self.protocol) {
             let names: Vec<&str> = followed().map(|protocol| protocol.name()).collect();
-            return Err(format!("`protocol` is one of {}, not `{}`", names.join(", "), self.protocol));
+            let message = format!("`protocol` is one of {}, not `{}`", names.join(", "), self.protocol);
+            return Err(Mistake::at("wan.protocol", message));
         }
         if !(0.0..=0.9).contains(&self.air_loss) {
-            return Err(format!("`air_loss` is a share from 0 to 0.9, not {}", self.air_loss));
+            let message = format!("`air_loss` is a share from 0 to 0.9, not {}", self.air_loss);
+            return Err(Mistake::at("wan.air_loss", message));
         }
         if let Some(source) = &self.capacity {
-            source.check()?;
+            source.check().map_err(|message| Mistake::at("wan.capacity", message))?;
             if self.rate.is_none() {
-                return Err("`capacity` needs a `rate` to begin with".to_string());
+                return Err(Mistake::at("wan.capacity", "`capacity` needs a `rate` to begin with"));
             }
         }
         Ok(())
@@ -221,20 +238,21 @@ impl Default for Limits {
 const SHARE: u32 = 8;
 
 impl Limits {
-    fn check(&self) -> std::result::Result<(), String> {
+    fn check(&self) -> Checked {
         if self.connections == 0 {
-            return Err("`connections` is at least 1".to_string());
+            return Err(Mistake::at("limits.connections", "`connections` is at least 1"));
         }
         let least = SHARE * LEAST_BYTES;
         if self.peer_bytes < least {
-            return Err(format!("`peer_bytes` is at least {least}"));
+            return Err(Mistake::at("limits.peer_bytes", format!("`peer_bytes` is at least {least}")));
         }
         let Some(connection_bytes) = self.connection_bytes else { return Ok(()) };
+        let wrong = |message: String| Err(Mistake::at("limits.connection_bytes", message));
         if connection_bytes < LEAST_BYTES {
-            return Err(format!("`connection_bytes` is at least {LEAST_BYTES}"));
+            return wrong(format!("`connection_bytes` is at least {LEAST_BYTES}"));
         }
         if connection_bytes > self.most_window() {
-            return Err(format!(
+            return wrong(format!(
                 "`connection_bytes` is {connection_bytes}, and `peer_bytes` is {}: one connection has an eighth of that at most; leave \
                  `connection_bytes` out, or write `peer_bytes = {}`",
                 self.peer_bytes,
@@ -246,6 +264,74 @@ impl Limits {
     /// The most bytes that the window of a connection may have.
     pub fn most_window(&self) -> u32 {
         self.peer_bytes / SHARE
+    }
+}
+
+/// How long hosts of the site may be silent, seconds.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Patience {
+    /// A host that has been silent for so long is asked whether it still has the connection (TCP's keepalive).
+    pub keepalive: u32,
+    /// Between two questions.
+    pub keepalive_interval: u32,
+    /// After so many questions without an answer it is gone.
+    pub keepalive_probes: u32,
+    /// A host for which bytes wait is gone when it has acknowledged nothing for so long.
+    pub user_timeout: u32,
+    /// A connection on which no byte has come or gone for so long is ended; without it none is.
+    pub idle_timeout: Option<u32>,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        let (keepalive, keepalive_interval, keepalive_probes) = (60, 15, 5);
+        Patience { keepalive, keepalive_interval, keepalive_probes, user_timeout: 135, idle_timeout: None }
+    }
+}
+
+/// The kernel remembers a carried connection for 15 minutes behind its last segment: a host is asked well before that.
+const MOST_KEEPALIVE: u32 = 600;
+/// The least user timeout: a path may fail for so long before the tunnel does, and hosts of this site are not to be given up sooner.
+const LEAST_USER_TIMEOUT: u32 = 60;
+/// The least idle timeout: 2 h 4 min (RFC 5382, REQ-5), behind the two hours of keepalive of hosts (RFC 9293 section 3.8.4).
+const LEAST_IDLE: u32 = 7440;
+/// The longest time: a week.
+const MOST_SECONDS: u32 = 604_800;
+
+impl Patience {
+    /// See there.
+    pub fn keepalive(&self) -> Duration {
+        Duration::from_secs(self.keepalive as u64)
+    }
+    /// See there.
+    pub fn keepalive_interval(&self) -> Duration {
+        Duration::from_secs(self.keepalive_interval as u64)
+    }
+    /// See there.
+    pub fn user_timeout(&self) -> Duration {
+        Duration::from_secs(self.user_timeout as u64)
+    }
+    /// See there.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout.map(|seconds| Duration::from_secs(seconds as u64))
+    }
+    fn check(&self) -> Checked {
+        let within = |key: &str, value: u32, least: u32, most: u32, why: &str| match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => {
+                let message = format!("`{key}` is from {least} to {most}, not {value}: {why}");
+                Err(Mistake::at(format!("patience.{key}"), message))
+            }
+        };
+        let remembered = "the kernel remembers a silent connection for 900 s";
+        within("keepalive", self.keepalive, 1, MOST_KEEPALIVE, remembered)?;
+        within("keepalive_interval", self.keepalive_interval, 1, MOST_KEEPALIVE, remembered)?;
+        within("keepalive_probes", self.keepalive_probes, 1, 127, "the kernel asks so often at most")?;
+        let tunnel = "the path may fail for 60 s before the tunnel does";
+        within("user_timeout", self.user_timeout, LEAST_USER_TIMEOUT, MOST_SECONDS, tunnel)?;
+        let idle = "hosts may be silent for 2 h 4 min (RFC 5382); leave it out for no limit";
+        self.idle_timeout.map_or(Ok(()), |seconds| within("idle_timeout", seconds, LEAST_IDLE, MOST_SECONDS, idle))
     }
 }
 
@@ -262,9 +348,15 @@ pub struct Peer {
     pub key: String,
     /// Where it is reached; without it this gateway waits until the peer connects.
     pub address: Option<String>,
+    /// It may move to another address while it is connected, although it has an `address`; without one it may in any case.
+    #[serde(default)]
+    pub roaming: bool,
     /// Networks behind it: connections from the site to them are carried, and clients there may connect to the site.
     pub networks: Vec<Network>,
 }
+
+/// What is wrong with a peer: the key, and what to write.
+type Said = std::result::Result<(), (&'static str, String)>;
 
 /// The longest path of a socket, bytes (unix(7)).
 const LONGEST_PATH: usize = 107;
@@ -274,53 +366,72 @@ impl Peer {
     pub fn public_key(&self) -> Option<PublicKey> {
         PublicKey::parse(&self.key)
     }
-    /// Its address now.
+    /// Whether a tunnel by which it has called follows it to another address.
+    pub fn may_move(&self) -> bool {
+        self.address.is_none() || self.roaming
+    }
+    /// Its address now. Queries the resolver, so it may take seconds.
     pub fn resolve(&self) -> Option<SocketAddr> {
         resolve(self.address.as_ref()?, UDP_PORT).ok()
     }
+    /// Its address, as far as that is a number.
+    pub fn number(&self) -> Option<IpAddr> {
+        let (host, _) = split(self.address.as_deref()?)?;
+        host.split('%').next().unwrap_or(host).parse().ok()
+    }
     /// Whether a socket at `listen` can send to its address, as far as that is a number.
-    fn check_listen(&self, listen: SocketAddr) -> std::result::Result<(), String> {
-        let Some((host, _)) = self.address.as_deref().and_then(split) else { return Ok(()) };
-        let ipv6 = host.split('%').next().unwrap_or(host).parse::<IpAddr>().map(|address| address.is_ipv6());
-        let port = listen.port();
-        match ipv6 {
-            Ok(true) if listen.is_ipv4() => Err(format!(
-                "`address` is an IPv6 address, and `listen` = \"{listen}\" has IPv4 only; write listen = \"[::]:{port}\" for both"
+    fn check_listen(&self, listen: SocketAddr) -> Said {
+        let (port, number) = (listen.port(), self.number());
+        if number.is_some_and(|ip| ip.to_canonical().is_unspecified() || ip.to_canonical().is_multicast()) {
+            return Err((
+                "address",
+                format!("no machine has that address; write one of the peer's, as in \"192.0.2.1:{UDP_PORT}\""),
+            ));
+        }
+        match number.map(|address| address.is_ipv6()) {
+            Some(true) if listen.is_ipv4() => Err((
+                "listen",
+                format!(
+                    "`address` is an IPv6 address, and `listen` = \"{listen}\" has IPv4 only; write listen = \"[::]:{port}\" for both"
+                ),
             )),
-            Ok(false) if listen.is_ipv6() && !listen.ip().is_unspecified() => Err(format!(
-                "`address` is an IPv4 address, and `listen` = \"{listen}\" has IPv6 only; write listen = \"[::]:{port}\" for both"
+            Some(false) if listen.is_ipv6() && !listen.ip().is_unspecified() => Err((
+                "listen",
+                format!(
+                    "`address` is an IPv4 address, and `listen` = \"{listen}\" has IPv6 only; write listen = \"[::]:{port}\" for both"
+                ),
             )),
             _ => Ok(()),
         }
     }
     /// What is wrong with it at this site, behind these peers.
-    fn check(&self, site: &Site, before: &[Peer]) -> std::result::Result<(), String> {
+    fn check(&self, site: &Site, before: &[Peer]) -> Said {
         if self.public_key().is_none() {
-            return Err("`key` is not the line that `explicated gateway keygen` prints".to_string());
+            return Err(("key", "`key` is not the line that `explicated gateway keygen` prints".to_string()));
         }
         if self.networks.is_empty() {
-            return Err("`networks` is empty: nothing would be carried".to_string());
+            return Err(("networks", "`networks` is empty: nothing would be carried".to_string()));
         }
         if self.name.is_empty() || before.iter().any(|other| other.name == self.name) {
-            return Err("every peer needs a name of its own".to_string());
+            return Err(("name", "every peer needs a name of its own".to_string()));
         }
         if self.name.chars().any(char::is_control) {
-            return Err("the name has a control character, such as a line break".to_string());
+            return Err(("name", "the name has a control character, such as a line break".to_string()));
         }
         if before.iter().any(|other| other.key.trim() == self.key.trim()) {
-            return Err("another peer has the same key".to_string());
+            return Err(("key", "another peer has the same key".to_string()));
         }
         if self.address.as_ref().is_some_and(|address| !matches!(split(address), Some((_, Some(_))))) {
-            return Err(format!(
-                "`address` needs a host and a port, as in \"192.0.2.1:{UDP_PORT}\" or \"[fd00::1]:{UDP_PORT}\""
-            ));
+            let examples = format!("as in \"192.0.2.1:{UDP_PORT}\" or \"[fd00::1]:{UDP_PORT}\"");
+            return Err(("address", format!("`address` needs a host and a port, {examples}")));
         }
         for network in &self.networks {
             if let Some(own) = site.networks.iter().find(|own| network.is_within(own)) {
-                return Err(format!("{network} lies within {own} of `site.networks`: nothing would be carried to it"));
+                let message = format!("{network} lies within {own} of `site.networks`: nothing would be carried to it");
+                return Err(("networks", message));
             }
             if let Some(other) = before.iter().find(|other| other.networks.contains(network)) {
-                return Err(format!("{network} is a network of peer `{}`, too", other.name));
+                return Err(("networks", format!("{network} is a network of peer `{}`, too", other.name)));
             }
         }
         Ok(())
@@ -332,7 +443,7 @@ impl Config {
     pub fn load(path: &Path) -> Result<Config> {
         let text =
             fs::read_to_string(path).map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
-        Config::parse(&text).map_err(|message| Error::Input(format!("{}: {message}", path.display())))
+        Config::parse_from(&text, &path.display().to_string()).map_err(Error::Input)
     }
 
     /// Its `status`, where other keys may have mistakes; the default if the file has none or cannot be read.
@@ -344,31 +455,55 @@ impl Config {
 
     /// Reads and checks a text; the error says where and what to do.
     pub fn parse(text: &str) -> std::result::Result<Config, String> {
-        let config: Config = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
-        if config.peers.is_empty() {
-            return Err("no [[peer]]: a gateway needs at least one".to_string());
-        }
-        if config.listen.port() == 0 {
-            return Err("`listen` needs a port from 1 to 65535: peers have to know it".to_string());
-        }
-        if config.status.as_os_str().len() > LONGEST_PATH {
-            return Err(format!("`status` is longer than {LONGEST_PATH} bytes, which no socket's path is"));
-        }
-        config.site.check().map_err(|message| format!("site: {message}"))?;
-        config.wan.check(&config.site).map_err(|message| format!("wan: {message}"))?;
-        config.limits.check().map_err(|message| format!("limits: {message}"))?;
-        for (index, peer) in config.peers.iter().enumerate() {
-            let checked =
-                peer.check(&config.site, &config.peers[..index]).and_then(|()| peer.check_listen(config.listen));
-            checked.map_err(|message| format!("peer `{}`: {message}", peer.name))?;
-        }
+        Config::parse_from(text, "gateway.toml")
+    }
+    /// The same; errors name this file.
+    fn parse_from(text: &str, origin: &str) -> std::result::Result<Config, String> {
+        let mut config: Config = toml::from_str(text).map_err(|error| mistake::of_toml(&error, text, origin))?;
+        config.source = (origin.to_string(), text.to_string());
+        config.check().map_err(|mistake| config.located(mistake))?;
         Ok(config)
+    }
+    /// A mistake in it, behind its place.
+    pub fn located(&self, mistake: Mistake) -> String {
+        let (origin, text) = &self.source;
+        mistake.located(text, origin)
+    }
+    fn check(&self) -> Checked {
+        if self.peers.is_empty() {
+            return Err(Mistake::at("peer", "no [[peer]]: a gateway needs at least one"));
+        }
+        if self.listen.port() == 0 {
+            return Err(Mistake::at("listen", "`listen` needs a port from 1 to 65535: peers have to know it"));
+        }
+        if self.status.as_os_str().len() > LONGEST_PATH {
+            let message = format!("`status` is longer than {LONGEST_PATH} bytes, which no socket's path is");
+            return Err(Mistake::at("status", message));
+        }
+        self.site.check().map_err(|mistake| mistake.of("site"))?;
+        self.wan.check(&self.site).map_err(|mistake| mistake.of("wan"))?;
+        self.limits.check().map_err(|mistake| mistake.of("limits"))?;
+        self.patience.check().map_err(|mistake| mistake.of("patience"))?;
+        for (index, peer) in self.peers.iter().enumerate() {
+            let checked = peer.check(&self.site, &self.peers[..index]).and_then(|()| peer.check_listen(self.listen));
+            checked.map_err(|(key, message)| self.of_peer(index, key, message))?;
+        }
+        Ok(())
+    }
+    /// A mistake in a key of a peer, or in one at the top of the file.
+    pub fn of_peer(&self, index: usize, key: &str, message: impl Into<String>) -> Mistake {
+        let name = &self.peers[index].name;
+        // By its name, unless that is another's, or might be a number.
+        let unclear = name.is_empty() || self.peers.iter().filter(|peer| peer.name == *name).count() > 1;
+        let place = if unclear { format!("peer.{index}") } else { format!("peer.{name}") };
+        let mistake = Mistake::at(format!("{place}.{key}"), message).or_at(key).or_at(place);
+        mistake.of(&format!("peer `{name}`"))
     }
     /// Refuses a peer with the key of this gateway itself.
     pub fn check_own_key(&self, own: PublicKey) -> Result<()> {
-        let Some(peer) = self.peers.iter().find(|peer| peer.public_key() == Some(own)) else { return Ok(()) };
-        let message = format!("peer `{}`: `key` is the line of this gateway; it needs the line of the peer", peer.name);
-        Err(Error::Input(message))
+        let Some(index) = self.peers.iter().position(|peer| peer.public_key() == Some(own)) else { return Ok(()) };
+        let mistake = self.of_peer(index, "key", "`key` is the line of this gateway; it needs the line of the peer");
+        Err(Error::Input(self.located(mistake)))
     }
 
     /// Keys whose change needs a restart, where they differ.
@@ -394,47 +529,6 @@ impl Config {
     pub fn has_ipv6(&self) -> bool {
         let peers = self.peers.iter().flat_map(|peer| &peer.networks);
         self.site.networks.iter().chain(peers).any(|network| network.address.is_ipv6())
-    }
-    /// What may be a mistake but need not be, at this machine and now.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let interfaces =
-            [("site.interfaces", &self.site.interfaces[..]), ("wan.interface", self.wan.interface.as_slice())];
-        for (key, name) in interfaces.iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name))) {
-            if !Path::new("/sys/class/net").join(name).exists() {
-                found.push(format!("{key}: there is no interface `{name}` now; `ip link` lists them"));
-            }
-        }
-        for peer in &self.peers {
-            match (&peer.address, peer.resolve()) {
-                (Some(address), None) => {
-                    found.push(format!(
-                        "peer `{}`: `{address}` has no address now; `getent hosts` asks for one",
-                        peer.name
-                    ));
-                }
-                (Some(address), Some(to)) if to.is_ipv6() && self.listen.is_ipv4() => found.push(format!(
-                    "peer `{}`: `{address}` is {to}, and `listen` has IPv4 only; write listen = \"[::]:{}\" for both",
-                    peer.name,
-                    self.listen.port()
-                )),
-                _ => {}
-            }
-        }
-        let (Limits { connections, peer_bytes, .. }, room) = (self.limits, credit::most_connections(self.limits));
-        if room < connections as u64 {
-            found.push(format!(
-                "limits: `peer_bytes` = {peer_bytes} has room for {room} connections with a peer, and `connections` is {connections}"
-            ));
-        }
-        for network in &self.site.networks {
-            if let Some(kind) = destinations::denied(network.address, &self.site.allow) {
-                found.push(format!(
-                    "site.networks: {network} is denied to peers ({kind}); allow = [\"{network}\"] allows it"
-                ));
-            }
-        }
-        found
     }
     /// The peer behind which an address is.
     pub fn route(&self, address: IpAddr) -> Option<usize> {
@@ -483,45 +577,42 @@ mod tests {
     }
 
     #[test]
-    fn what_this_machine_does_not_have_is_a_warning() {
-        let all = "[wan]\ninterface = \"eth9\"\n";
-        let peer = format!(
-            "[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.9.0.0/16\"]\naddress = \"a.invalid:49407\"\n",
-            key('b')
-        );
-        let site = "[site]\ninterfaces = [\"lo\", \"eth77\"]\nnetworks = [\"10.2.0.0/16\", \"169.254.0.0/16\"]\n";
-        let warnings =
-            |site: &str| Config::parse(&(text("").replace("[site]\n", site) + &peer + all)).unwrap().warnings();
-        let found = warnings(site);
-        let wanted = [
-            "site.interfaces: there is no interface `eth77` now",
-            "wan.interface: there is no interface `eth9` now",
-            "peer `b`: `a.invalid:49407` has no address now",
-            "site.networks: 169.254.0.0/16 is denied to peers (link-local, with metadata services); allow = [\"169.254.0.0/16\"]",
-        ];
-        assert_eq!(found.len(), wanted.len(), "{found:?}");
-        for (found, wanted) in found.iter().zip(wanted) {
-            assert!(found.starts_with(wanted), "{found}");
+    fn patience_is_as_long_as_hosts_and_tunnel_need_it() {
+        let parse = |line: &str| Config::parse(&text(&format!("[patience]\n{line}\n")));
+        let all = "keepalive = 1\nkeepalive_interval = 1\nkeepalive_probes = 1\nuser_timeout = 60\nidle_timeout = 7440";
+        assert_eq!(parse(all).unwrap().patience.idle_timeout(), Some(Duration::from_secs(7440)));
+        for (line, wanted) in [
+            ("user_timeout = 59", "patience: `user_timeout` is from 60 to 604800, not 59: the path may fail for 60 s"),
+            (
+                "idle_timeout = 7439",
+                "`idle_timeout` is from 7440 to 604800, not 7439: hosts may be silent for 2 h 4 min",
+            ),
+            ("keepalive = 0", "`keepalive` is from 1 to 600, not 0"),
+            ("keepalive = 7200", "the kernel remembers a silent connection for 900 s"),
+            ("keepalive_interval = 0", "`keepalive_interval` is from 1"),
+            ("keepalive_probes = 128", "`keepalive_probes` is from 1 to 127, not 128"),
+            ("keepalive = \"60s\"", "expected u32"),
+        ] {
+            let message = parse(line).unwrap_err();
+            assert!(message.contains(wanted), "{message}");
         }
-        assert_eq!(warnings(&format!("{site}allow = [\"169.254.0.0/16\"]\n")).len(), 3);
     }
 
     #[test]
-    fn limits_that_contradict_each_other_are_a_warning() {
-        let warnings = |limits: &str| Config::parse(&text(&format!("[limits]\n{limits}"))).unwrap().warnings();
-        assert!(warnings("").is_empty() && warnings("connections = 16384\n").is_empty());
-        let found = warnings("peer_bytes = 16777216\n");
-        assert_eq!(
-            found,
-            ["limits: `peer_bytes` = 16777216 has room for 1024 connections with a peer, and `connections` is 4096"]
-        );
+    fn a_peer_with_an_address_moves_only_if_it_is_roaming() {
+        let moves = |more: &str| Config::parse(&text(more)).unwrap().peers[0].may_move();
+        let address = "address = \"192.0.2.1:49407\"\n";
+        assert!(moves("") && moves(&format!("{address}roaming = true\n")));
+        assert!(!moves(address) && !moves(&format!("{address}roaming = false\n")));
+        let error = Config::parse(&text("roaming = \"yes\"\n")).unwrap_err();
+        assert!(error.contains("roaming = \"yes\"") && error.contains("expected a boolean"), "{error}");
     }
 
     /// serde names the keys of a table in the message of an unknown one.
     #[test]
     fn every_key_is_in_the_documentation() {
         const PAGE: &str = include_str!("../../../../docs/gateway.md");
-        let tables = ["", "[site]", "[wan]", "[limits]", "[[peer]]", "[wan.capacity]"];
+        let tables = ["", "[site]", "[wan]", "[limits]", "[patience]", "[[peer]]", "[wan.capacity]"];
         let counts = tables.map(|table| {
             let message = Config::parse(&format!("{table}\nx = 1\n")).unwrap_err();
             let keys: Vec<&str> =
@@ -533,7 +624,40 @@ mod tests {
             }
             keys.len()
         });
-        assert_eq!(counts, [8, 7, 6, 3, 4, 9]);
+        assert_eq!(counts, [10, 7, 6, 3, 5, 5, 9]);
+    }
+
+    /// By hand: what stands first in the line that is wrong.
+    #[test]
+    fn mistakes_have_a_place_and_the_line() {
+        let more = format!(
+            "[[peer]]\nname = \"b.c\"\nkey = \"{}\"\nnetworks = [\"10.2.0.0/16\"]\naddress = \"nowhere\"\n",
+            key('b')
+        );
+        let message = Config::parse(&text(&more)).unwrap_err();
+        let wanted = "gateway.toml:10:11: peer `b.c`: `address` needs a host and a port, as in \"192.0.2.1:49407\" or \
+                      \"[fd00::1]:49407\"\n   |\n10 | address = \"nowhere\"\n   |           ^^^^^^^^^";
+        assert_eq!(message, wanted);
+        let places = [
+            ("[limits]\nconnections = 0\n", "gateway.toml:7:15: limits: "),
+            ("[patience]\nkeepalive = 0\n", "gateway.toml:7:13: patience: "),
+            ("[wan]\nprotocol = \"bbr\"\n", "gateway.toml:7:12: wan: "),
+            ("[wan]\ncapacity = { measured = true, floor = \"1Mbit/s\" }\n", "gateway.toml:7:12: wan: "),
+            ("[wan]\nrate = \"20Mb\"\n", "gateway.toml:7:8: "),
+            ("[wan]\nrat = \"20Mbit/s\"\n", "gateway.toml:7:1: unknown field `rat`"),
+            ("[wan\n", "gateway.toml:6:"),
+        ];
+        for (more, place) in places {
+            let message = Config::parse(&text(more)).unwrap_err();
+            assert!(message.starts_with(place) && message.contains("\n"), "{message}");
+        }
+        let own = Config::parse(&text("")).unwrap().check_own_key(PublicKey::parse(&key('a')).unwrap());
+        assert!(own.unwrap_err().to_string().starts_with("gateway.toml:4:7: peer `hub`: `key` is the line of this"));
+        let path = std::env::temp_dir().join(format!("explicate-config-{}", std::process::id()));
+        fs::write(&path, "[site]\ninterfaces = 3\n").unwrap();
+        let error = Config::load(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}:2:14: ", path.display())), "{error}");
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]
@@ -569,12 +693,13 @@ mod tests {
         assert!(top("listen = \"49407\"").contains("`49407` is no address with a port"));
         assert!(top("metrics = \"localhost\"").contains("`localhost` is no address with a port"));
         assert!(top("listen = \"0.0.0.0:0\"").contains("`listen` needs a port"));
-        let only = "peer `hub`: `address` is an IPv6 address, and `listen` = \"0.0.0.0:49407\" has IPv4 only; write listen = \"[::]:49407\"";
-        assert!(message("address = \"[2001:db8::2]:49407\"\n").contains(only));
-        assert!(message("address = \"[fe80::2%eth0]:49407\"\n").contains("has IPv4 only"));
         let with = |listen: &str, address: &str| {
             Config::parse(&format!("listen = \"{listen}\"\n{}", text(&format!("address = \"{address}\"\n"))))
         };
+        let only = "gateway.toml:1:10: peer `hub`: `address` is an IPv6 address, and `listen` = \"0.0.0.0:49407\" has IPv4 only; write \
+                    listen = \"[::]:49407\"";
+        assert!(with("0.0.0.0:49407", "[2001:db8::2]:49407").unwrap_err().starts_with(only));
+        assert!(with("192.0.2.7:49407", "[fe80::2%eth0]:49407").unwrap_err().contains("has IPv4 only"));
         assert!(with("[2001:db8::1]:49407", "192.0.2.1:49407").unwrap_err().contains("has IPv6 only"));
         for address in ["192.0.2.1:49407", "[2001:db8::2]:49407", "hub.example:49407"] {
             assert!(with("[::]:49407", address).is_ok(), "{address}");
@@ -586,6 +711,13 @@ mod tests {
         assert!(site("interfaces = [\"eth 1\"]").contains("site: `eth 1` is no name of an interface"));
         assert!(site("interfaces = [\"eth1\\\" drop\"]").contains("is no name of an interface"));
         assert!(site("interfaces = [\"*\"]").contains("is no name of an interface"));
+        assert!(site("interfaces = [\"explicate0\"]").contains("made by the gateway itself"));
+        for nowhere in ["0.0.0.0", "[::]", "224.0.0.1", "[::ffff:0.0.0.0]", "[ff02::1]"] {
+            assert!(
+                message(&format!("address = \"{nowhere}:49407\"\n")).contains("no machine has that address"),
+                "{nowhere}"
+            );
+        }
         assert!(site("intercept_port = 0").contains("`intercept_port` is a port from 1"));
         assert!(site("networks = [\"0.0.0.0/0\"]").contains("peer `hub`: 0.0.0.0/0 lies within 0.0.0.0/0"));
         assert!(site("interfaces = [\"a\"]\n[wan]\ninterface = \"a\"").contains("`site.interfaces` names"));

@@ -50,13 +50,12 @@ use tokio::sync::Notify;
 
 use super::config::Limits;
 use super::open::Wait;
+use super::preface::VERSION;
 use super::turns::Turns;
 #[cfg(feature = "simulated")]
 use crate::simulated::faults::{Fault, is_back};
 use crate::sys;
 
-/// Version of a greeting and of records.
-const VERSION: u8 = 2;
 /// Bytes of a greeting and of a record.
 const GREETING: usize = 13;
 const RECORD: usize = 18;

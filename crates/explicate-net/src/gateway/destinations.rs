@@ -79,10 +79,10 @@ fn binds(address: IpAddr) -> bool {
 pub fn is_own(address: IpAddr) -> bool {
     let ipv4 = address.is_ipv4();
     let any: IpAddr = if ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    // Reserved (RFC 1112) and for discarding (RFC 6666): whoever may have these may have any (`ip_nonlocal_bind`).
-    let nobody: IpAddr =
+    // Reserved (RFC 1112) and for discarding (RFC 6666): a kernel that binds these binds any address (`ip_nonlocal_bind`).
+    let never_own: IpAddr =
         if ipv4 { Ipv4Addr::new(240, 0, 0, 1).into() } else { of_ipv6([0x100, 0, 0, 0, 0, 0, 0, 1], 128).address };
-    if binds(address) && !binds(nobody) {
+    if binds(address) && !binds(never_own) {
         return true;
     }
     // What is sent to an own address comes from there; but from the first address of its network if it is not that one.

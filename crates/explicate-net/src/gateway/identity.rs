@@ -28,8 +28,8 @@ use crate::error::{Context, Error, Result};
 const LABEL: &str = "explicate-gateway-1:";
 /// The SubjectPublicKeyInfo of an Ed25519 key (RFC 8410 section 4) before the 32 bytes of the key.
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-/// Application protocols (RFC 7301): of gateways, and of transfers of files.
-const GATEWAY: &[u8] = b"explicate-gateway/2";
+/// Application protocols (RFC 7301): of gateways, with the version of their streams, and of transfers of files.
+pub const PROTOCOL: &[u8] = b"explicate-gateway/2";
 /// See there.
 pub const FILES: &[u8] = b"explicate-files/1";
 
@@ -151,7 +151,7 @@ impl Identity {
 
     /// What this end presents and accepts as the one that is called by these peers.
     pub fn server(&self, peers: Vec<PublicKey>) -> Result<QuicServerConfig> {
-        self.server_of(GATEWAY, Accepted::These(peers))
+        self.server_of(PROTOCOL, Accepted::These(peers))
     }
     /// The same for an application protocol.
     pub fn server_of(&self, protocol: &[u8], accepted: Accepted) -> Result<QuicServerConfig> {
@@ -172,7 +172,7 @@ impl Identity {
 
     /// The same as the one that calls this peer.
     pub fn client(&self, peer: PublicKey) -> Result<QuicClientConfig> {
-        self.client_of(GATEWAY, peer)
+        self.client_of(PROTOCOL, peer)
     }
     /// The same for an application protocol.
     pub fn client_of(&self, protocol: &[u8], peer: PublicKey) -> Result<QuicClientConfig> {

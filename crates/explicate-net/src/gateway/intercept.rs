@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::config::ClientAddress;
+use super::config::{ClientAddress, Patience};
 use super::preface::Preface;
 use super::tcp::{Tcp, end_by_reset};
 #[cfg(feature = "simulated")]
@@ -46,12 +46,14 @@ pub enum Hosts {
 
 impl Hosts {
     /// Connects to the destination of a client.
-    pub async fn connect(&self, preface: &Preface, from: ClientAddress) -> io::Result<Tcp> {
-        match self {
-            Hosts::Kernel => connect(preface, from).await,
+    pub async fn connect(&self, preface: &Preface, from: ClientAddress, patience: Patience) -> io::Result<Tcp> {
+        let mut tcp = match self {
+            Hosts::Kernel => connect(preface, from).await?,
             #[cfg(feature = "simulated")]
-            Hosts::Simulated(site) => site.connect(preface).await,
-        }
+            Hosts::Simulated(site) => site.connect(preface).await?,
+        };
+        tcp.prepare(patience);
+        Ok(tcp)
     }
 }
 
@@ -65,7 +67,5 @@ async fn connect(preface: &Preface, from: ClientAddress) -> io::Result<Tcp> {
         socket.bind(preface.client).or_else(|_| socket.bind(SocketAddr::new(preface.client.ip(), 0)))?;
     }
     end_by_reset(&socket)?;
-    let tcp = Tcp::Kernel(socket.connect(preface.destination).await?);
-    tcp.prepare();
-    Ok(tcp)
+    Ok(socket.connect(preface.destination).await?.into())
 }

@@ -5,11 +5,11 @@
 //! - [`run`](run()) opens the sockets, [`system`] is what a gateway has of its machine, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`tcp`] is one of them, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
-//!   QUIC connection per peer, and [`open`] lists what is carried;
+//!   QUIC connection per peer, [`open`] lists what is carried, and [`reasons`] says why a connection failed;
 //! - [`credit`] bounds what a peer may send for hosts that have not taken it, and [`turns`] shares a tunnel among hosts and their connections;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
-//!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
-//!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
+//!   losses, [`tunnel`] holds these of one connection, [`place`] is where its peer is,
+//!   [`socket`] adds and removes them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
 //! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] takes from
 //!   a [`source`], or that [`trains`] of datagrams show.
 
@@ -24,14 +24,17 @@ pub mod explain;
 pub mod identity;
 pub mod intercept;
 pub mod kernel;
+pub mod mistake;
 pub mod network;
 pub mod open;
 pub mod parity;
 pub mod peers;
+pub mod place;
 pub mod plain;
 pub mod port;
 pub mod preface;
 pub mod queues;
+pub mod reasons;
 pub mod relay;
 pub mod run;
 pub mod service;
@@ -47,5 +50,7 @@ pub mod trains;
 pub mod transport;
 pub mod tunnel;
 pub mod turns;
+pub mod warnings;
+pub mod why;
 
 pub use run::run;

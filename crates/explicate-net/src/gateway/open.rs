@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use super::preface::Preface;
+use super::relay::{Carried, Ended};
 use crate::sys;
 
 /// Shorter waits are not reported, ns.
@@ -53,6 +54,41 @@ pub struct Open {
     pub peer: Wait,
     /// Bytes of the peer that wait here.
     pub held: AtomicU64,
+    /// When it began, ns.
+    began: u64,
+    /// What was carried, and how it ended.
+    outcome: Mutex<(Carried, Option<Ended>)>,
+}
+
+impl Open {
+    fn outcome(&self) -> MutexGuard<'_, (Carried, Option<Ended>)> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// So many bytes were carried.
+    pub fn set_carried(&self, carried: Carried) {
+        self.outcome().0 = carried;
+    }
+    /// It has ended; the first cause counts.
+    pub fn set_ended(&self, ended: Ended) {
+        self.outcome().1.get_or_insert(ended);
+    }
+    /// Writes the log's line of a connection that has ended; the client is at this end if `near`.
+    pub fn log(&self, near: bool) {
+        let (carried, ended) = *self.outcome();
+        let Carried { sent, received } = carried;
+        let (from_client, to_client) = if near { (sent, received) } else { (received, sent) };
+        let seconds = sys::monotonic().saturating_sub(self.began) as f64 / 1e9;
+        tracing::info!(
+            client = %self.preface.client,
+            destination = %self.preface.destination,
+            peer = self.name,
+            from_client_bytes = from_client,
+            to_client_bytes = to_client,
+            seconds = (seconds * 1e3).round() / 1e3,
+            cause = ended.map_or_else(|| "the gateway stops".to_string(), |ended| ended.words(near)),
+            "connection ended"
+        );
+    }
 }
 
 /// The open connections, by the order in which they were opened.
@@ -69,13 +105,16 @@ impl List {
     /// Adds a connection with this peer, and returns its number.
     pub fn add(&self, preface: &Preface, peer: &str) -> (u64, Arc<Open>) {
         let (number, name) = (self.next.fetch_add(1, Ordering::Relaxed), peer.to_string());
-        let open = Arc::new(Open {
+        let open = Open {
             preface: *preface,
             name,
             host: Wait::default(),
             peer: Wait::default(),
             held: AtomicU64::new(0),
-        });
+            began: sys::monotonic(),
+            outcome: Mutex::default(),
+        };
+        let open = Arc::new(open);
         self.lock().insert(number, open.clone());
         (number, open)
     }
@@ -115,7 +154,66 @@ impl List {
 mod tests {
     use std::time::Duration;
 
+    use super::super::relay::Cause;
     use super::*;
+
+    /// What is written as a connection ends that a host here has opened, and at the gateway of its destination.
+    #[test]
+    fn the_log_names_who_what_and_why() {
+        #[derive(Clone, Default)]
+        struct Lines(Arc<Mutex<Vec<u8>>>);
+        impl std::io::Write for Lines {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().write(bytes)
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let (list, lines) = (List::default(), Lines::default());
+        let preface = Preface { destination: "10.2.0.2:80".parse().unwrap(), client: "10.1.0.2:4000".parse().unwrap() };
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(log, || {
+            let ends = [
+                (Some(Ended::Closed), true),
+                (Some(Ended::Peer(Cause::Refused)), true),
+                (Some(Ended::Host), false),
+                (Some(Ended::Peer(Cause::Reset)), false),
+                (None, true),
+            ];
+            for (ended, near) in ends {
+                let (_, open) = list.add(&preface, "hub");
+                open.set_carried(Carried { sent: 7, received: 9 });
+                ended.into_iter().for_each(|ended| open.set_ended(ended));
+                open.set_ended(Ended::Tunnel);
+                if ended.is_none() {
+                    *open.outcome() = Default::default();
+                }
+                open.log(near);
+            }
+        });
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let said: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["fields"].clone()).collect();
+        let first = &said[0];
+        assert_eq!((&first["client"], &first["destination"]), (&"10.1.0.2:4000".into(), &"10.2.0.2:80".into()));
+        assert_eq!(
+            (&first["peer"], &first["from_client_bytes"], &first["to_client_bytes"]),
+            (&"hub".into(), &7.into(), &9.into())
+        );
+        assert_eq!((&said[2]["from_client_bytes"], &said[2]["to_client_bytes"]), (&9.into(), &7.into()), "the far end");
+        assert!(first["seconds"].as_f64().unwrap() >= 0.0 && first["message"] == "connection ended");
+        let causes: Vec<&str> = said.iter().map(|line| line["cause"].as_str().unwrap()).collect();
+        let wanted = [
+            "closed by both",
+            "refused by the destination",
+            "reset by the destination, or the destination is gone",
+            "reset by the client, or the client is gone",
+            "the gateway stops",
+        ];
+        assert_eq!(causes, wanted);
+    }
 
     #[tokio::test]
     async fn those_that_wait_are_listed_while_they_are_open() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use explicate_core::units::Rate;
-use quinn::{Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, TransportErrorCode};
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, Side};
 use tokio::sync::watch;
 
 use super::capacity::Capacity;
@@ -17,8 +17,9 @@ use super::destinations;
 use super::identity::{Identity, PublicKey};
 use super::open::{self, Open};
 use super::port::Port;
-use super::preface::{self, Preface};
-use super::relay::{self, Carried, Cause, Leg};
+use super::preface::{self, Preface, Refused};
+use super::reasons::sentence;
+use super::relay::{self, Carried, Cause, Ended, Leg};
 use super::shim::canonical;
 use super::silence;
 use super::system::System;
@@ -37,6 +38,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const CALL: Duration = Duration::from_secs(10);
 /// How long a destination may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(20);
+/// Between two looks at where a peer is.
+const FOLLOW: Duration = Duration::from_millis(200);
 /// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
@@ -47,8 +50,6 @@ const PREFACE: Duration = Duration::from_secs(120);
 const GREETING: Duration = Duration::from_secs(10);
 /// Closes a connection whose peer does not keep to the protocol.
 const PROTOCOL: u32 = 1;
-/// The alert of TLS if an end has no application protocol of the other (RFC 7301 section 3.2).
-const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// Counters of a gateway.
 #[derive(Default, Debug)]
@@ -86,6 +87,8 @@ struct Link {
     told: Mutex<Vec<IpAddr>>,
     /// A task calls the peer.
     called: AtomicBool,
+    /// Why the last call failed, or the last connection ended.
+    failure: Mutex<Option<String>>,
 }
 
 /// A peer.
@@ -104,6 +107,13 @@ impl Peer {
     }
     fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
         *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+    }
+    /// Why there is no connection to it, as far as is known.
+    pub fn failure(&self) -> Option<String> {
+        self.link.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    fn fails(&self, reason: &str) {
+        *self.link.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_string());
     }
     fn told(&self) -> MutexGuard<'_, Vec<IpAddr>> {
         self.link.told.lock().unwrap_or_else(PoisonError::into_inner)
@@ -211,21 +221,33 @@ struct Place {
     gateway: Arc<Gateway>,
     number: u64,
     open: Arc<Open>,
+    /// The client is a host of this site.
+    near: bool,
 }
 
 impl Place {
-    /// A place for a connection with this peer.
-    fn take(gateway: &Arc<Gateway>, preface: &Preface, peer: &Peer) -> Option<Place> {
+    /// A place for a connection with this peer; `near` says that its client is a host of this site.
+    fn take(gateway: &Arc<Gateway>, preface: &Preface, peer: &Peer, near: bool) -> Option<Place> {
         let (open, most) = (&gateway.counters.open, gateway.table().config.limits.connections);
         let took = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
-        took.ok()?;
+        if took.is_err() {
+            if gateway.table().config.log_connections {
+                let (client, destination, cause) =
+                    (preface.client, preface.destination, Ended::NotOpened(Cause::TooMany));
+                tracing::info!(%client, %destination, peer = peer.config.name, cause = cause.words(near), "connection refused");
+            }
+            return None;
+        }
         let (number, open) = gateway.open.add(preface, &peer.config.name);
-        Some(Place { gateway: gateway.clone(), number, open })
+        Some(Place { gateway: gateway.clone(), number, open, near })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        if self.gateway.table().config.log_connections {
+            self.open.log(self.near);
+        }
         self.gateway.open.remove(self.number);
         self.gateway.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -257,18 +279,12 @@ async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<Leg, Cause>
     Ok(Leg { streams: (send, receive), tunnel, account, lane })
 }
 
-/// Why a connection of gateways failed; what to do about it, where that is known.
-fn failure(reason: &ConnectionError) -> String {
-    let code = match reason {
-        ConnectionError::TransportError(error) => error.code,
-        ConnectionError::ConnectionClosed(closed) => closed.error_code,
-        _ => return reason.to_string(),
-    };
-    if code == TransportErrorCode::crypto(NO_APPLICATION_PROTOCOL) {
-        return "the other gateway runs a version of explicated that does not work with this one; install the same release at both ends"
-            .to_string();
-    }
-    reason.to_string()
+/// The credit of a stream that a peer has opened.
+async fn accept(tunnel: &Tunnel, receive: &mut RecvStream) -> std::result::Result<Account, Cause> {
+    let mut credit = [0; CREDIT];
+    let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut credit)).await;
+    let Ok(Ok(())) = read else { return Err(Cause::Reset) };
+    tunnel.credits.accept(receive.id().into(), u32::from_be_bytes(credit)).ok_or(Cause::TooMany)
 }
 
 impl Gateway {
@@ -362,6 +378,32 @@ impl Gateway {
     fn keep(&self, peer: &Peer) {
         peer.told().iter().for_each(|address| self.system.marked.keep(*address));
     }
+    /// Follows a peer that moves, for ever.
+    async fn follow(&self, key: PublicKey, connection: &Connection, tunnel: &Arc<Tunnel>) {
+        if connection.side().is_client() {
+            // A server does not move (RFC 9000 section 9).
+            return std::future::pending().await;
+        }
+        let (mut validated, mut refused) = (connection.stats().frame_rx.path_response, false);
+        loop {
+            let table = self.table();
+            let peer = table.peer(key);
+            let (name, may_move) = peer.map_or(("", false), |peer| (&peer.config.name, peer.config.may_move()));
+            tunnel.place().may_move = may_move;
+            let before = std::mem::replace(&mut validated, connection.stats().frame_rx.path_response);
+            let to = connection.remote_address();
+            if validated > before
+                && let Some(from) = self.transport.moved(to, tunnel)
+            {
+                tracing::info!(peer = name, %from, %to, "has moved");
+            }
+            if let Some(from) = tunnel.place().take_refused().filter(|_| !refused) {
+                refused = true;
+                tracing::warn!(peer = name, %from, "sends from another address than its `address`, and is not heard: `roaming = true` in its [[peer]] lets it move");
+            }
+            tokio::time::sleep(FOLLOW).await;
+        }
+    }
     async fn keep_told(&self, peer: &Peer) {
         loop {
             self.keep(peer);
@@ -374,7 +416,10 @@ impl Gateway {
         while let Some(peer) = self.table().peer(key).filter(|peer| peer.config.address.is_some()) {
             match self.call(peer, CALL).await {
                 Ok((connection, tunnel)) => self.serve(peer, connection, tunnel).await,
-                Err(reason) => tracing::info!(peer = peer.config.name, reason, "cannot reach the peer"),
+                Err(reason) => {
+                    peer.fails(&reason);
+                    tracing::info!(peer = peer.config.name, reason, "cannot reach the peer");
+                }
             }
             tokio::time::sleep(AGAIN).await;
         }
@@ -392,15 +437,16 @@ impl Gateway {
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
         let connected = match tokio::time::timeout(timeout, connecting).await {
-            Ok(connected) => connected.map_err(|reason| failure(&reason)),
+            Ok(connected) => connected.map_err(|reason| sentence(&reason, Side::Client, self.identity.public)),
             Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
         };
-        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(to, &tunnel))
+        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(&tunnel))
     }
 
     /// Connects to the destination of a peer's client.
     async fn connect(&self, preface: &Preface, from: ClientAddress) -> std::result::Result<Tcp, Cause> {
-        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from)).await {
+        let patience = self.table().config.patience;
+        match tokio::time::timeout(CONNECT, self.system.hosts.connect(preface, from, patience)).await {
             Ok(Ok(tcp)) => Ok(tcp),
             Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
             Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
@@ -421,7 +467,7 @@ impl Gateway {
             let gateway = self.clone();
             let Some(incoming) = validated(incoming) else { continue };
             self.spawn(async move {
-                let from = incoming.remote_address();
+                let from = canonical(incoming.remote_address());
                 if let Err(reason) = gateway.clone().answer(incoming).await {
                     count(&gateway.counters.refused);
                     tracing::info!(%from, reason, "refused a connection of a gateway");
@@ -436,7 +482,8 @@ impl Gateway {
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
         let connected = self.transport.accept(incoming, server, &tunnel).await;
-        let connection = connected.map_err(|reason| failure(&reason))?;
+        let own = self.identity.public;
+        let connection = connected.map_err(|reason| sentence(&reason, Side::Server, own))?;
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
         self.transport.confirm(from, &tunnel);
@@ -462,9 +509,11 @@ impl Gateway {
 
     /// Serves the streams of a connection until it ends.
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
+        let accepted = AtomicBool::new(false);
         let streams = async {
             let Some(mut greeted) = self.greet(&connection, &tunnel).await else { return connection.closed().await };
-            tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
+            tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
+            accepted.store(true, Ordering::Relaxed);
             peer.set(&connection, &tunnel);
             let accepts = async {
                 loop {
@@ -487,12 +536,17 @@ impl Gateway {
             () = silence::probe(&connection, &tunnel) => return,
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
+            () = self.follow(peer.key, &connection, &tunnel) => return,
         };
+        peer.fails(&reason.to_string());
         if peer.current().is_none() {
             peer.told().clear();
         }
-        self.transport.forget(connection.remote_address(), &tunnel);
-        tracing::info!(peer = peer.config.name, %reason, "disconnected");
+        self.transport.forget(&tunnel);
+        let reason = sentence(&reason, connection.side(), self.identity.public);
+        // A caller's handshake ends before the peer has seen its key.
+        let what = if accepted.into_inner() { "disconnected" } else { "the peer was not used" };
+        tracing::info!(peer = peer.config.name, reason, "{what}");
     }
 
     /// Opens a connection for a client of a peer, and carries it.
@@ -521,7 +575,11 @@ impl Gateway {
                 let leg = Leg { streams: (send, receive), tunnel, account, lane };
                 let ended = match onward {
                     Onward::Host(tcp) => relay::run(tcp, leg, &place.open).await,
-                    Onward::Peer(beyond) => relay::between(leg, beyond, &place.open).await,
+                    Onward::Peer(beyond) => {
+                        let ended = relay::between(leg, beyond, &place.open).await;
+                        place.open.set_ended(if ended.1 { Ended::Closed } else { Ended::Peer(Cause::Reset) });
+                        ended
+                    }
                 };
                 return self.ended(ended, place);
             }
@@ -537,19 +595,27 @@ impl Gateway {
         (head, receive): (&[u8; preface::LEN], &mut RecvStream),
         tunnel: &Tunnel,
     ) -> std::result::Result<(Onward, Place, (Account, Lane)), Cause> {
-        let preface = Preface::parse(head).map_err(|_| Cause::NotAllowed)?;
+        let preface = Preface::parse(head).map_err(|refused| {
+            if refused == Refused::Version {
+                tracing::warn!(
+                    version = head[0],
+                    "a stream of another version than {}: update the older gateway",
+                    preface::VERSION
+                );
+            }
+            Cause::NotAllowed
+        })?;
         let table = self.table();
         table.allow(key, &preface)?;
         let from = table.peer(key).ok_or(Cause::NotAllowed)?;
-        let place = Place::take(self, &preface, from).ok_or(Cause::TooMany)?;
+        let place = Place::take(self, &preface, from, false).ok_or(Cause::TooMany)?;
         let beyond = table.beyond(key, &preface);
         if beyond.is_none() {
-            table.permit(key, &preface, &self.own.borrow())?;
+            let permitted = table.permit(key, &preface, &self.own.borrow());
+            permitted.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?;
         }
-        let mut credit = [0; CREDIT];
-        let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut credit)).await;
-        let Ok(Ok(())) = read else { return Err(Cause::Reset) };
-        let account = tunnel.credits.accept(receive.id().into(), u32::from_be_bytes(credit)).ok_or(Cause::TooMany)?;
+        let account = accept(tunnel, receive).await;
+        let account = account.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?;
         let lane = Lane::new(preface.client.ip());
         let reaching = async {
             match beyond {
@@ -561,22 +627,23 @@ impl Gateway {
             relay::is_reset(receive).await;
             Err(Cause::Reset)
         };
-        Ok((relay::unless(reaching, reset).await?, place, (account, lane)))
+        let opened = relay::unless(reaching, reset).await;
+        Ok((opened.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?, place, (account, lane)))
     }
 
     /// Carries a connection that the site has opened to `destination`.
-    pub async fn intercepted(self: Arc<Gateway>, tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
+    pub async fn intercepted(self: Arc<Gateway>, mut tcp: Tcp, client: SocketAddr, destination: SocketAddr) {
         count(&self.counters.intercepted);
         let preface = Preface { destination: canonical(destination), client: canonical(client) };
         let table = self.table();
         let networks = &table.config.site.networks;
         let spoofed = !networks.is_empty() && !networks.iter().any(|n| n.contains(preface.client.ip()));
         let peer = table.route(preface.destination.ip()).filter(|_| !spoofed);
-        let Some((peer, place)) = peer.and_then(|peer| Some((peer, Place::take(&self, &preface, peer)?))) else {
+        let Some((peer, place)) = peer.and_then(|peer| Some((peer, Place::take(&self, &preface, peer, true)?))) else {
             count(&self.counters.refused);
             return tcp.reset();
         };
-        tcp.prepare();
+        tcp.prepare(table.config.patience);
         // Until the kernel knows it.
         let told = peer.told().contains(&preface.destination.ip());
         if told || peer.current().is_none() {
@@ -589,6 +656,7 @@ impl Gateway {
         match relay::unless(open(peer, &preface), reset).await {
             Ok(leg) => self.ended(relay::run(tcp, leg, &place.open).await, place),
             Err(cause) => {
+                place.open.set_ended(Ended::NotOpened(cause));
                 count(if cause == Cause::TooMany { &self.counters.refused } else { &self.counters.resets });
                 tcp.reset();
             }
@@ -599,6 +667,7 @@ impl Gateway {
     fn ended(&self, (Carried { sent, received }, orderly): (Carried, bool), place: Place) {
         self.counters.sent.fetch_add(sent, Ordering::Relaxed);
         self.counters.received.fetch_add(received, Ordering::Relaxed);
+        place.open.set_carried(Carried { sent, received });
         if !orderly {
             count(&self.counters.resets);
         }
@@ -608,6 +677,7 @@ impl Gateway {
     /// Connects to the destination by plain routing; `told` says that this is all that is wanted.
     async fn without_tunnel(&self, tcp: Tcp, preface: &Preface, (place, told): (Place, bool)) {
         if !told && self.table().config.site.when_down == WhenDown::Reset {
+            place.open.set_ended(Ended::NotOpened(Cause::Unreachable));
             count(&self.counters.refused);
             return tcp.reset();
         }
@@ -618,12 +688,16 @@ impl Gateway {
         let onward = match relay::unless(self.connect(preface, ClientAddress::Keep), reset).await {
             Ok(onward) => onward,
             Err(cause) => {
+                place.open.set_ended(Ended::NotOpened(cause));
                 count(if cause == Cause::Reset { &self.counters.resets } else { &self.counters.refused });
                 return tcp.reset();
             }
         };
         count(&self.counters.direct);
-        if !relay::direct(tcp, onward).await {
+        let (carried, ended) = relay::direct(tcp, onward).await;
+        place.open.set_carried(carried);
+        place.open.set_ended(ended);
+        if ended != Ended::Closed {
             count(&self.counters.resets);
         }
         drop(place);

@@ -226,7 +226,7 @@ impl Port {
         let mut waiter = Waiter::new(self.clock);
         let tun = self.state().queues.plain.as_ref().and_then(|plain| plain.fd().try_clone_to_owned().ok());
         let mut ready = Vec::new();
-        let mut ecn = 0;
+        let mut ecn = [0; 2];
         loop {
             let (until, wakers) = self.turn(&mut ready);
             for waker in wakers {
@@ -237,8 +237,9 @@ impl Port {
                 match leaving {
                     Leaving::Datagram(Outgoing { to, packet, mut bytes }) => {
                         shim::write(&packet, &mut bytes);
-                        if packet.ecn() as u8 != ecn && set_ecn(socket, to, packet.ecn()).is_ok() {
-                            ecn = packet.ecn() as u8;
+                        let (is_ipv6, wanted) = (shim::canonical(to).is_ipv6(), packet.ecn());
+                        if ecn[is_ipv6 as usize] != wanted as u8 && set_ecn(socket, is_ipv6, wanted).is_ok() {
+                            ecn[is_ipv6 as usize] = wanted as u8;
                         }
                         refused += socket.send_to(&bytes, to).is_err() as u64;
                     }
@@ -418,13 +419,61 @@ impl State {
     }
 }
 
-/// Sets the ECN field (RFC 3168) of what leaves by a socket.
-fn set_ecn(socket: &UdpSocket, to: SocketAddr, ecn: Ecn) -> std::io::Result<()> {
-    let set = if to.is_ipv4() { set_ip_tos(socket, ecn as u8) } else { set_ipv6_tclass(socket, ecn as u32) };
+/// Sets the ECN field (RFC 3168) of what leaves by a socket in packets of one family; a socket of both has two fields.
+fn set_ecn(socket: &UdpSocket, is_ipv6: bool, ecn: Ecn) -> std::io::Result<()> {
+    let set = if is_ipv6 { set_ipv6_tclass(socket, ecn as u32) } else { set_ip_tos(socket, ecn as u8) };
     Ok(set?)
 }
 
 /// The datagram of a mark.
 fn marked(mark: Mark, (tunnel, to): Peer) -> Outgoing {
     Outgoing { to, packet: mark.packet(tunnel, ip_headers(to)), bytes: with_room(&[]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use explicate_core::wire::Congestion;
+    use quinn::udp::{RecvMeta, UdpSockRef, UdpSocketState};
+
+    use super::*;
+    use crate::patience::PATIENCE;
+
+    /// A port whose socket has both families sends in turns to a peer of each: every packet has its own ECN field.
+    #[test]
+    fn each_family_of_a_socket_has_its_ecn_field() {
+        let from = crate::address::listen("[::]:0".parse().unwrap()).unwrap();
+        let to = ["127.0.0.1:0", "[::1]:0"].map(|address| UdpSocket::bind(address).unwrap());
+        let states = to.each_ref().map(|socket| {
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            UdpSocketState::new(UdpSockRef::from(socket)).unwrap()
+        });
+        let xcp = registry::protocol(DEFAULT_EXPLICIT).unwrap();
+        let port = Port::start(xcp, Rate::mbps(100), (from, None), Clock::start(), false).unwrap();
+        for (turn, ecn) in [Ecn::Capable0, Ecn::Capable0, Ecn::NotCapable, Ecn::Capable0].into_iter().enumerate() {
+            for (socket, state) in to.iter().zip(&states) {
+                let address = match socket.local_addr().unwrap() {
+                    SocketAddr::V4(ip) => SocketAddr::new(ip.ip().to_ipv6_mapped().into(), ip.port()),
+                    ipv6 => ipv6,
+                };
+                let mut packet = shim::packet(1, Congestion::NONE, ip_headers(address), 9);
+                packet.set_ecn(ecn);
+                let outgoing = Outgoing { to: address, packet, bytes: with_room(&[turn as u8; 9]) };
+                port.state().queues.push_other(Time::ZERO, outgoing);
+                port.wake();
+                let (mut block, mut meta) = ([0; 2000], [RecvMeta::default()]);
+                let mut buffers = [std::io::IoSliceMut::new(&mut block)];
+                // The state makes the socket one that does not wait.
+                let mut received = Err(std::io::ErrorKind::WouldBlock.into());
+                let until = crate::sys::monotonic() + PATIENCE.as_nanos() as u64;
+                while received.is_err() && crate::sys::monotonic() < until {
+                    received = state.recv(UdpSockRef::from(socket), &mut buffers, &mut meta);
+                    thread::sleep(Duration::from_millis(1));
+                }
+                assert_eq!(received.unwrap(), 1);
+                assert_eq!(meta[0].ecn.map_or(0, |ecn| ecn as u8), ecn as u8, "turn {turn}, {address}");
+            }
+        }
+    }
 }

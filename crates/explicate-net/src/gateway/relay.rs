@@ -8,13 +8,15 @@
 //! section 3.5). It does not stop bytes that its host had closed behind: these are delivered first. The same holds when a tunnel is lost.
 
 use std::collections::VecDeque;
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
-use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
 use tokio::sync::Notify;
 
 use super::credit::{Account, IDLE};
@@ -61,6 +63,59 @@ pub struct Carried {
     pub received: u64,
 }
 
+impl Cause {
+    /// The cause that a peer has named.
+    fn named(code: VarInt) -> Cause {
+        let known = [Cause::Refused, Cause::TimedOut, Cause::Unreachable, Cause::NotAllowed, Cause::TooMany];
+        known.into_iter().find(|cause| VarInt::from(*cause) == code).unwrap_or(Cause::Reset)
+    }
+}
+
+/// How a connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Both hosts have closed it, and all bytes have arrived.
+    Closed,
+    /// By the host at this end.
+    Host,
+    /// By the peer.
+    Peer(Cause),
+    /// It was not opened from here.
+    NotOpened(Cause),
+    /// With its tunnel.
+    Tunnel,
+}
+
+impl Ended {
+    /// In words; `near` says that the host at this end is the client.
+    pub fn words(self, near: bool) -> String {
+        let (here, there) = if near { ("client", "destination") } else { ("destination", "client") };
+        let words = match self {
+            Ended::Host => return format!("reset by the {here}, or the {here} is gone"),
+            Ended::Peer(Cause::Reset) => return format!("reset by the {there}, or the {there} is gone"),
+            Ended::Closed => "closed by both",
+            Ended::Tunnel => "the tunnel was lost",
+            Ended::NotOpened(Cause::Reset) => "reset by the client before it was open",
+            Ended::Peer(Cause::Refused) | Ended::NotOpened(Cause::Refused) => "refused by the destination",
+            Ended::Peer(Cause::TimedOut) | Ended::NotOpened(Cause::TimedOut) => "no answer from the destination",
+            Ended::Peer(Cause::NotAllowed) | Ended::NotOpened(Cause::NotAllowed) => "not allowed",
+            Ended::Peer(Cause::TooMany) | Ended::NotOpened(Cause::TooMany) => "limit of connections",
+            Ended::Peer(Cause::Unreachable) | Ended::NotOpened(Cause::Unreachable) => "no way to the destination",
+        };
+        words.to_string()
+    }
+}
+
+/// Why the peer has ended a stream, as far as it has said so.
+async fn named(stream: &SendStream) -> Cause {
+    let mut stopped = pin!(stream.stopped());
+    let said = poll_fn(|cx| Poll::Ready(stopped.as_mut().poll(cx))).await;
+    match said {
+        Poll::Ready(Ok(Some(code))) => Cause::named(code),
+        _ => Cause::Reset,
+    }
+}
+
 /// What ended a connection before its time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
@@ -68,6 +123,26 @@ enum Broken {
     Host,
     /// The stream.
     Peer,
+    /// The tunnel.
+    Tunnel,
+}
+
+impl From<ReadError> for Broken {
+    fn from(reason: ReadError) -> Broken {
+        if matches!(reason, ReadError::ConnectionLost(_)) { Broken::Tunnel } else { Broken::Peer }
+    }
+}
+
+impl From<WriteError> for Broken {
+    fn from(reason: WriteError) -> Broken {
+        if matches!(reason, WriteError::ConnectionLost(_)) { Broken::Tunnel } else { Broken::Peer }
+    }
+}
+
+impl From<StoppedError> for Broken {
+    fn from(reason: StoppedError) -> Broken {
+        if matches!(reason, StoppedError::ConnectionLost(_)) { Broken::Tunnel } else { Broken::Peer }
+    }
 }
 
 /// How often a stream is looked at whose bytes wait.
@@ -148,7 +223,7 @@ impl Arrived {
                     }
                     return Err(Broken::Peer);
                 }
-                Err(_) => return Err(Broken::Peer),
+                Err(reason) => return Err(reason.into()),
             };
             match &chunk {
                 Some(chunk) if !account.arrive(chunk.bytes.len()) => return Err(Broken::Peer),
@@ -289,13 +364,13 @@ async fn to_peer(
                 match write(stream, by, &block[written..read], open).await {
                     Ok(some) => written += some,
                     Err(WriteError::Stopped(_)) => return Ok(()),
-                    Err(_) => return Err(Broken::Peer),
+                    Err(reason) => return Err(reason.into()),
                 }
             }
             *count += read as u64;
         }
     };
-    unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await
+    unless(carries, async { stopped.await.map(drop).map_err(Broken::from) }).await
 }
 
 /// Carries both directions to their ends; whether both ended orderly.
@@ -313,8 +388,14 @@ pub async fn run(tcp: Tcp, leg: Leg, open: &Open) -> (Carried, bool) {
         })
         .await
     };
+    open.set_ended(match ended {
+        Ok(()) if finished => Ended::Closed,
+        Err(Broken::Host) => Ended::Host,
+        Err(Broken::Tunnel) => Ended::Tunnel,
+        _ => Ended::Peer(named(&send).await),
+    });
     // What a host had sent and closed behind is still delivered: here what the stream has, or what the kernel has for the host.
-    if !finished || ended == Err(Broken::Peer) {
+    if !finished || matches!(ended, Err(Broken::Peer | Broken::Tunnel)) {
         let _ = send.reset(Cause::Reset.into());
     }
     match ended {
@@ -339,7 +420,7 @@ pub async fn unless<T>(what: impl Future<Output = T>, other: impl Future<Output 
 }
 
 /// Carries from one TCP connection to another; `finished` when the first has closed its half.
-async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool) -> io::Result<()> {
+async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool, count: &mut u64) -> io::Result<()> {
     let mut block = vec![0; BLOCK];
     loop {
         let read = from.read(&mut block).await?;
@@ -348,19 +429,21 @@ async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool) -> io::Result<()> {
             return to.finish();
         }
         write_all(to, &block[..read]).await?;
+        *count += read as u64;
     }
 }
 
-/// Carries both directions between two TCP connections to their ends; whether both ended orderly.
-pub async fn direct(near: Tcp, far: Tcp) -> bool {
-    let mut finished = [false; 2];
-    let orderly = {
-        let [there, back] = &mut finished;
+/// Carries both directions between two TCP connections, of a client and of its destination, to their ends; how that was.
+pub async fn direct(near: Tcp, far: Tcp) -> (Carried, Ended) {
+    let (mut carried, mut finished) = (Carried::default(), [false; 2]);
+    let ended = {
+        let ([there, back], Carried { sent, received }) = (&mut finished, &mut carried);
+        let both = async { tokio::try_join!(pump(&near, &far, there, sent), pump(&far, &near, back, received)) };
         tokio::select! {
             biased;
-            both = async { tokio::try_join!(pump(&near, &far, there), pump(&far, &near, back)) } => both.is_ok(),
-            () = near.failed() => false,
-            () = far.failed() => false,
+            both = both => if both.is_ok() { Ended::Closed } else { Ended::Host },
+            () = near.failed() => Ended::Host,
+            () = far.failed() => Ended::Peer(Cause::Reset),
         }
     };
     let [there, back] = finished;
@@ -368,7 +451,7 @@ pub async fn direct(near: Tcp, far: Tcp) -> bool {
     for (tcp, all) in [(far, there), (near, back)] {
         if all { tcp.release() } else { tcp.reset() }
     }
-    orderly
+    (carried, ended)
 }
 
 /// Carries from one stream to another; `finished` when all of it is on the way.
@@ -399,7 +482,7 @@ async fn to_stream(
                     arrived.taken(some, of, open);
                 }
                 Err(WriteError::Stopped(_)) => return Ok(()),
-                Err(_) => return Err(Broken::Peer),
+                Err(reason) => return Err(reason.into()),
             }
         }
         *finished = to.finish().is_ok();
@@ -410,7 +493,7 @@ async fn to_stream(
         // Carried onward, or taken no more: the other half says so.
         pending().await
     };
-    let stops = async { stopped.await.map(drop).map_err(|_| Broken::Peer) };
+    let stops = async { stopped.await.map(drop).map_err(Broken::from) };
     let ended = unless(unless(onward, fills), stops).await;
     if !*finished {
         let _ = from.stop(Cause::Reset.into());

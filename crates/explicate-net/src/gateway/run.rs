@@ -24,6 +24,7 @@ use super::status;
 use super::system::System;
 use super::tcp::Tcp;
 use super::transport::Transport;
+use crate::address;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::metrics::Metrics;
@@ -47,6 +48,9 @@ pub fn run(path: &Path) -> Result<()> {
     if let Some(files) = files.filter(|&files| files <= connections) {
         tracing::warn!(files, connections, "the limit of open files is below `limits.connections`");
     }
+    if config.log_connections && !tracing::enabled!(tracing::Level::INFO) {
+        tracing::warn!("`log_connections` needs `--verbose`: at this level no connection is logged");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.or_fail(|| "start a runtime".to_string())?.block_on(serve(config, path))
 }
@@ -58,17 +62,13 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     let controller =
         config.wan.controller_config().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;
     let rate = config.wan.rate.map_or(UNSHAPED, |rate| rate.0);
-    let tunnels = Arc::new(Tunnels::default());
-    let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone());
+    let tunnels = Arc::new(Tunnels::moving(HashedConnectionIdGenerator::from_key(identity.cid_key)));
+    let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone()).moving();
     // Without a rate there is no port, and no parity.
     let repairs = config.wan.parity && config.wan.rate.is_some();
     let transport = if repairs { transport.repaired() } else { transport };
     let (endpoint, port) = endpoint(&config, &identity, (&transport, tunnels), clock)?;
-    let listen = |ipv6| {
-        let port = config.site.intercept_port;
-        intercept::listen(port, ipv6).or_fail(|| format!("listen for intercepted connections at port {port}"))
-    };
-    let listeners = if config.site.interfaces.is_empty() { Vec::new() } else { vec![listen(false)?, listen(true)?] };
+    let listeners = listeners(&config)?;
     let status = status::listen(&config.status)?;
     let metrics = config.metrics.map(Metrics::serve).transpose()?;
     let system = System::kernel();
@@ -132,7 +132,7 @@ fn endpoint(
     clock: Clock,
 ) -> Result<(Endpoint, Option<Arc<Port>>)> {
     let what = || format!("open the tunnel's socket at {}", config.listen);
-    let socket = std::net::UdpSocket::bind(config.listen).or_fail(what)?;
+    let socket = address::listen(config.listen).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
     let port = match (config.wan.rate, config.wan.controller_config()) {
         (Some(rate), Some(controller)) => {
@@ -146,7 +146,7 @@ fn endpoint(
     let peers = config.peers.iter().filter_map(super::config::Peer::public_key).collect();
     let (server, tunnel) = transport.server(identity.server(peers)?, config.listen);
     // Each connection gets a configuration of its own.
-    transport.forget(config.listen, &tunnel);
+    transport.forget(&tunnel);
     let server = Arc::unwrap_or_clone(server);
     let own = endpoint_config(identity);
     let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
@@ -155,16 +155,29 @@ fn endpoint(
     Ok((endpoint.or_fail(what)?, port))
 }
 
+/// Listeners of intercepted connections, of both families; of IPv4 alone where the kernel has no IPv6 and no network needs it.
+fn listeners(config: &Config) -> Result<Vec<TcpListener>> {
+    if config.site.interfaces.is_empty() {
+        return Ok(Vec::new());
+    }
+    let port = config.site.intercept_port;
+    let what = || format!("listen for intercepted connections at port {port}");
+    let mut all = vec![intercept::listen(port, false).or_fail(what)?];
+    match intercept::listen(port, true) {
+        Err(reason) if !config.has_ipv6() => tracing::info!(%reason, "no connections of IPv6 are intercepted"),
+        listener => all.push(listener.or_fail(what)?),
+    }
+    Ok(all)
+}
+
 /// Accepts intercepted connections, for ever.
 async fn accept(gateway: Arc<Gateway>, listener: TcpListener) {
     loop {
         match listener.accept().await {
             // The local address of an intercepted connection is its destination.
             Ok((tcp, client)) => match tcp.local_addr() {
-                Ok(destination) => {
-                    drop(tokio::spawn(gateway.clone().intercepted(Tcp::Kernel(tcp), client, destination)))
-                }
-                Err(_) => Tcp::Kernel(tcp).reset(),
+                Ok(destination) => drop(tokio::spawn(gateway.clone().intercepted(tcp.into(), client, destination))),
+                Err(_) => Tcp::from(tcp).reset(),
             },
             Err(reason) => {
                 tracing::warn!(%reason, "cannot accept a connection");

@@ -6,51 +6,133 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::task::{Context, Poll};
 
+use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
+use quinn_proto::{ConnectionId, ConnectionIdGenerator};
 
 use super::parity::Parity;
+use super::place::{Number, Taken, number};
 use super::port::Port;
-use super::shim::{self, bare, canonical, ip_headers, with_room};
+use super::shim::{self, LEN, bare, canonical, ip_headers, with_room};
 use super::trains::Mark;
 use super::tunnel::Tunnel;
+use crate::sys;
 
 /// Most datagrams in one transmission.
 const SEGMENTS: usize = 2;
 /// Most repaired datagrams that wait.
 const MOST_REPAIRED: usize = 64;
 
-/// Tunnels by the addresses of peers.
+/// Tunnels by the addresses of peers, and by the numbers of their connections.
 #[derive(Default)]
 pub struct Tunnels {
-    known: RwLock<BTreeMap<SocketAddr, Arc<Tunnel>>>,
+    known: RwLock<Known>,
+    /// Knows the numbers that this program has given to connections; without it no tunnel moves.
+    numbers: Option<Box<dyn ConnectionIdGenerator>>,
     /// Datagrams without valid headers.
     pub malformed: AtomicU64,
 }
 
+#[derive(Default)]
+struct Known {
+    addresses: BTreeMap<SocketAddr, Arc<Tunnel>>,
+    numbers: BTreeMap<Number, Arc<Tunnel>>,
+}
+
+impl Known {
+    fn remove(&mut self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
+        if self.addresses.get(&peer).is_some_and(|current| Arc::ptr_eq(current, tunnel)) {
+            self.addresses.remove(&peer);
+        }
+    }
+}
+
+/// Whose a datagram is.
+enum Whose {
+    /// A tunnel's.
+    Of(Arc<Tunnel>),
+    /// No tunnel's: QUIC decides.
+    Unknown,
+    /// A tunnel's, but from an address to which its peer has not moved: dropped.
+    Elsewhere,
+}
+
 impl Tunnels {
+    /// Those of a program that has given such numbers to its connections: their peers may move.
+    pub fn moving(numbers: impl ConnectionIdGenerator + 'static) -> Tunnels {
+        Tunnels { numbers: Some(Box::new(numbers)), ..Tunnels::default() }
+    }
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
     /// The tunnel with a peer.
     pub fn get(&self, peer: SocketAddr) -> Option<Arc<Tunnel>> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).get(&canonical(peer)).cloned()
+        self.read().addresses.get(&canonical(peer)).cloned()
     }
     /// Adds that of a handshake, which may be a replayed one: not in place of another.
     pub fn add(&self, peer: SocketAddr, tunnel: Arc<Tunnel>) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).entry(canonical(peer)).or_insert(tunnel);
+        self.write().addresses.entry(canonical(peer)).or_insert(tunnel);
     }
-    /// Sets it.
+    /// Sets it: the peer is there.
     pub fn set(&self, peer: SocketAddr, tunnel: Arc<Tunnel>) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(canonical(peer), tunnel);
+        tunnel.place().settle(canonical(peer));
+        self.write().addresses.insert(canonical(peer), tunnel);
     }
-    /// Removes it, if it is still this one.
-    pub fn remove(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.get(&canonical(peer)).is_some_and(|current| Arc::ptr_eq(current, tunnel)) {
-            known.remove(&canonical(peer));
+    /// Removes one, wherever its peer is.
+    pub fn remove(&self, tunnel: &Arc<Tunnel>) {
+        let mut known = self.write();
+        known.addresses.retain(|_, other| !Arc::ptr_eq(other, tunnel));
+        known.numbers.retain(|_, other| !Arc::ptr_eq(other, tunnel));
+    }
+    /// QUIC has validated the path to where a peer is now: the address that it had, if it has moved.
+    pub fn confirm(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Option<SocketAddr> {
+        let mut known = self.write();
+        let before = tunnel.place().confirm(canonical(peer))?;
+        known.remove(before, tunnel);
+        Some(before)
+    }
+
+    /// Whose a datagram from an address is, with this number of a connection.
+    fn whose(&self, from: SocketAddr, number: Option<Number>) -> Whose {
+        let from = canonical(from);
+        let known = self.read();
+        let by_number = number.and_then(|number| known.numbers.get(&number)).cloned();
+        let knows = by_number.is_some();
+        let Some(tunnel) = by_number.or_else(|| known.addresses.get(&from).cloned()) else { return Whose::Unknown };
+        drop(known);
+        let taken = tunnel.place().takes(from, knows, Time(sys::monotonic()));
+        match taken {
+            Taken::No => return Whose::Elsewhere,
+            Taken::Moves(before) => {
+                let mut known = self.write();
+                known.addresses.insert(from, tunnel.clone());
+                before.inspect(|before| known.remove(*before, &tunnel));
+            }
+            Taken::Yes => {}
         }
+        if let Some(number) = number.filter(|_| !knows) {
+            self.learn(number, from, &tunnel);
+        }
+        Whose::Of(tunnel)
+    }
+    /// A datagram from where a peer is has a number that this program has given out: no stranger could make one up.
+    fn learn(&self, number: Number, from: SocketAddr, tunnel: &Arc<Tunnel>) {
+        let Some(numbers) = &self.numbers else { return };
+        if tunnel.place().home() != Some(from) || numbers.validate(&ConnectionId::new(&number)).is_err() {
+            return;
+        }
+        let mut known = self.write();
+        let before = tunnel.place().number.replace(number);
+        before.inspect(|before| drop(known.numbers.remove(before)));
+        known.numbers.insert(number, tunnel.clone());
     }
 }
 
@@ -86,9 +168,16 @@ impl Socket {
 
     /// Removes the headers of the datagrams in a buffer, in place; the bytes that are left.
     fn strip(&self, buffer: &mut [u8], meta: &RecvMeta) -> (usize, usize) {
-        let tunnel = self.tunnels.get(meta.addr);
         let (mut at, mut end) = (0, 0);
         let stride = meta.stride.max(1);
+        // All of a buffer come from one address.
+        let first = &buffer[..stride.min(meta.len)];
+        let number = shim::read(first).ok().filter(|packet| !Parity::is_in(packet)).and_then(|_| number(&first[LEN..]));
+        let tunnel = match self.tunnels.whose(meta.addr, number) {
+            Whose::Of(tunnel) => Some(tunnel),
+            Whose::Unknown => None,
+            Whose::Elsewhere => return (0, stride.saturating_sub(LEN)),
+        };
         let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
         while at < meta.len {
             let length = stride.min(meta.len - at);
@@ -296,6 +385,29 @@ mod tests {
     use crate::gateway::controller::ControllerConfig;
 
     #[test]
+    fn a_tunnel_moves_with_its_peer() {
+        let mut numbers = quinn_proto::HashedConnectionIdGenerator::from_key(7);
+        let given: Number = (*numbers.generate_cid()).try_into().unwrap();
+        let tunnels = Tunnels::moving(numbers);
+        let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
+        let tunnel = Tunnel::new(1, &config, Rate::mbps(1), Clock::start());
+        let [home, other] = ["192.0.2.1:7", "[2001:db8::1]:8"].map(|address| address.parse().unwrap());
+        tunnels.set(home, tunnel.clone());
+        tunnel.place().may_move = true;
+        let is_of = |from, number| matches!(tunnels.whose(from, number), Whose::Of(of) if Arc::ptr_eq(&of, &tunnel));
+        assert!(is_of(home, Some([1; 8])), "a number of nobody's");
+        assert!(matches!(tunnels.whose(other, Some([1; 8])), Whose::Unknown));
+        assert!(is_of(home, Some(given)));
+        assert!(is_of(home, Some([1; 8])), "which changes nothing");
+        assert!(is_of(other, Some(given)));
+        assert!(tunnels.get(other).is_some() && tunnels.get(home).is_some(), "until the path is validated");
+        assert_eq!(tunnels.confirm(other, &tunnel), Some(home));
+        assert!(tunnels.get(other).is_some() && tunnels.get(home).is_none());
+        tunnels.remove(&tunnel);
+        assert!(matches!(tunnels.whose(other, Some(given)), Whose::Unknown), "a connection that has ended");
+    }
+
+    #[test]
     fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
         let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
         let new = || Tunnel::new(1, &config, Rate::mbps(1), Clock::start());
@@ -305,7 +417,7 @@ mod tests {
         tunnels.add(peer, known.clone());
         tunnels.add(peer, replayed.clone());
         assert!(is(&known));
-        tunnels.remove(peer, &replayed);
+        tunnels.remove(&replayed);
         assert!(is(&known));
         tunnels.set(peer, replayed.clone());
         assert!(is(&replayed));

@@ -16,6 +16,7 @@ use tokio::net::UnixListener;
 use super::capacity;
 use super::peers::{Gateway, Peer};
 use super::port::Port;
+use super::shim;
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -65,20 +66,25 @@ pub fn ask(path: &Path) -> Result<Value> {
 
 fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
     let Some((connection, tunnel)) = peer.current() else {
-        return json!({ "name": peer.config.name, "connected": false });
+        return json!({ "name": peer.config.name, "connected": false, "failure": peer.failure() });
     };
-    let (stats, repairs) = (connection.stats(), tunnel.repairs());
+    let (stats, repairs, limits) = (connection.stats(), tunnel.repairs(), gateway.transport.limits());
     json!({
         "name": peer.config.name,
         "connected": true,
-        "address": connection.remote_address().to_string(),
+        "address": shim::canonical(connection.remote_address()).to_string(),
         "rtt_ms": stats.path.rtt.as_nanos() as f64 / 1e6,
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
         "credit_bytes": tunnel.credits.reserved(),
         "beyond_credit": tunnel.credits.beyond(),
-        "peer_bytes": gateway.transport.limits().peer_bytes,
+        "connection_bytes": limits.connection_bytes.unwrap_or(limits.most_window()),
+        "peer_bytes": limits.peer_bytes,
+        "min_rtt_ms": stats.path.min_rtt.as_nanos() as f64 / 1e6,
+        "black_holes": stats.path.black_holes_detected,
+        "parity": gateway.table().config.wan.parity,
+        "air_loss": gateway.table().config.wan.air_loss,
         "limited": tunnel.controller.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
@@ -124,6 +130,7 @@ pub fn report(gateway: &Gateway) -> Value {
     json!({
         "time_s": sys::monotonic() as f64 / 1e9,
         "connections": c.open.load(Ordering::Relaxed),
+        "limit_connections": gateway.table().config.limits.connections,
         "intercepted": of(&c.intercepted),
         "onward": of(&c.onward),
         "direct": of(&c.direct),

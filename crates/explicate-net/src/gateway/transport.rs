@@ -18,11 +18,16 @@ use super::shim;
 use super::socket::Tunnels;
 use super::tunnel::Tunnel;
 use crate::clock::Clock;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// A peer that is silent for so long is gone; an outage of 20 s and two more attempts fit.
 const IDLE: Duration = Duration::from_secs(60);
 /// An idle connection shows that it lives so often.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+///
+/// By this a peer whose NAT has taken another port is found, while all that is sent to it is lost: a pause of so long, and of some round
+/// trips more. That is to be below 5 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// Bytes of probes that wait to be read (see [`silence`](super::silence)): they are not read, and replace each other.
 const PROBES: usize = 64;
 /// A packet is lost when one is acknowledged that was sent so many later (RFC 9002 section 6.1.1); and where parity repairs losses, which
@@ -50,8 +55,11 @@ pub struct Transport {
     clock: Clock,
     tunnels: Arc<Tunnels>,
     packet_threshold: u32,
+    /// Peers that have called may move (see [`place`](super::place)).
+    moving: bool,
     /// Number of the next tunnel.
     next: AtomicU32,
+    /// Streams have [credit](super::credit).
     credited: bool,
 }
 
@@ -64,8 +72,13 @@ impl Transport {
         clock: Clock,
         tunnels: Arc<Tunnels>,
     ) -> Transport {
-        let (packet_threshold, next, credited) = (REORDERED, AtomicU32::new(1), false);
-        Transport { limits, controller, rate, clock, tunnels, packet_threshold, next, credited }
+        let (packet_threshold, next) = (REORDERED, AtomicU32::new(1));
+        let (moving, credited) = (false, false);
+        Transport { limits, controller, rate, clock, tunnels, packet_threshold, moving, next, credited }
+    }
+    /// The same, whose peers may move, if the tunnels know their numbers.
+    pub fn moving(self) -> Transport {
+        Transport { moving: true, ..self }
     }
     /// The same, whose losses parity repairs.
     pub fn repaired(self) -> Transport {
@@ -132,7 +145,7 @@ impl Transport {
         let tunnel = self.tunnel();
         self.tunnels.add(from, tunnel.clone());
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
-        config.transport_config(self.config(from, &tunnel)).migration(false);
+        config.transport_config(self.config(from, &tunnel)).migration(self.moves());
         (Arc::new(config), tunnel)
     }
     /// Completes the handshake of a connection that arrives, and forgets its tunnel if that fails.
@@ -142,20 +155,30 @@ impl Transport {
         config: Arc<ServerConfig>,
         tunnel: &Arc<Tunnel>,
     ) -> Result<Connection, ConnectionError> {
-        let from = incoming.remote_address();
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => connecting.await,
             Err(reason) => Err(reason),
         };
-        connected.inspect_err(|_| self.forget(from, tunnel))
+        connected.inspect_err(|_| self.forget(tunnel))
     }
     /// The peer at the other end of a tunnel has shown its key: no other connection from this address counts any more.
     pub fn confirm(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
         self.tunnels.set(peer, tunnel.clone());
     }
-    /// A connection with this peer has ended.
-    pub fn forget(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
-        self.tunnels.remove(peer, tunnel);
+    fn moves(&self) -> bool {
+        #[cfg(feature = "simulated")]
+        if is_back(Fault::Moves) {
+            return false;
+        }
+        self.moving
+    }
+    /// QUIC has validated the path to where the peer of a tunnel is now: the address that it had, if it has moved.
+    pub fn moved(&self, to: SocketAddr, tunnel: &Arc<Tunnel>) -> Option<SocketAddr> {
+        self.tunnels.confirm(to, tunnel)
+    }
+    /// The connection of a tunnel has ended.
+    pub fn forget(&self, tunnel: &Arc<Tunnel>) {
+        self.tunnels.remove(tunnel);
     }
 }
 

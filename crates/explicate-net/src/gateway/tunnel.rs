@@ -11,6 +11,7 @@ use quinn::{SendStream, WriteError};
 use super::controller::{ControllerConfig, SharedController, WindowController};
 use super::credit::Credits;
 use super::parity::{Block, Parity, Repair};
+use super::place::Place;
 use super::shim;
 use super::turns::{Lane, Turns};
 use crate::clock::Clock;
@@ -43,6 +44,7 @@ pub struct Tunnel {
     /// So many of the next short datagrams are covered by parity.
     to_cover: AtomicU32,
     state: Mutex<State>,
+    place: Mutex<Place>,
 }
 
 #[derive(Default)]
@@ -84,10 +86,15 @@ impl Tunnel {
             credits: Arc::default(),
             to_cover: AtomicU32::new(0),
             state: Mutex::default(),
+            place: Mutex::default(),
         })
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Where its peer is.
+    pub fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes the first bytes of a stream, all of them, before what others have to send.

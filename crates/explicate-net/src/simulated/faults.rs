@@ -21,10 +21,12 @@ pub enum Fault {
     Forgets,
     /// A relay closes orderly behind missing bytes.
     Orderly,
+    /// A tunnel stays at the address from which the peer has called.
+    Moves,
 }
 
 /// All of them.
-pub const ALL: [Fault; 8] = [
+pub const ALL: [Fault; 9] = [
     Fault::Cancel,
     Fault::CalledAnew,
     Fault::Silence,
@@ -33,6 +35,7 @@ pub const ALL: [Fault; 8] = [
     Fault::Waiting,
     Fault::Forgets,
     Fault::Orderly,
+    Fault::Moves,
 ];
 
 thread_local! {

@@ -10,7 +10,7 @@ use super::machine::Machine;
 use super::record::{Record, Rule, Who};
 use super::tcp::{self, End};
 use crate::gateway::preface::Preface;
-use crate::gateway::tcp::{KEEP_ALIVE, KEEP_ALIVE_AGAIN, KEEP_ALIVE_TRIES, Tcp};
+use crate::gateway::tcp::Tcp;
 
 /// The last byte of a client's address, if nothing else is wanted.
 pub const CLIENT: u8 = 2;
@@ -187,7 +187,7 @@ impl World {
         self.record.tell(number as u32, Who::Client, "opens it");
         let [client, near] = self.pair(number, [Who::Client, Who::Near]);
         let (from, to) = (host(plan.from, plan.client_host, number), host(plan.to, 3, number));
-        runtime.spawn(Box::pin(gateway.intercepted(Tcp::Simulated(near), from, to)));
+        runtime.spawn(Box::pin(gateway.intercepted(near.into(), from, to)));
         self.lives(number, false, client).await;
     }
 
@@ -384,7 +384,6 @@ impl Site {
         world.record.tell(number as u32, Who::Server, "accepts it");
         world.update(number, true, |_| {});
         tokio::spawn(async move { world.lives(number, true, server).await });
-        far.keep_alive(KEEP_ALIVE + KEEP_ALIVE_TRIES * KEEP_ALIVE_AGAIN);
-        Ok(Tcp::Simulated(far))
+        Ok(far.into())
     }
 }

@@ -135,8 +135,9 @@ impl Machine {
         let clock = Clock::start();
         let controller = config.wan.controller_config().expect("a protocol");
         let rate = config.wan.rate.map_or(Rate::mbps(100), |rate| rate.0);
-        let (protocol, tunnels) = (controller.protocol, Arc::new(Tunnels::default()));
-        let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone());
+        let numbers = Numbers::of(self.seed, &format!("connections {} {starts}", self.number), identity.cid_key);
+        let (protocol, tunnels) = (controller.protocol, Arc::new(Tunnels::moving(numbers.clone())));
+        let transport = Transport::new(config.limits, controller, rate, clock, tunnels.clone()).moving();
         let shaped = config.wan.rate.is_some();
         let transport = if config.wan.parity && shaped { transport.repaired() } else { transport };
         let udp = self.network.open(self.number);
@@ -146,7 +147,7 @@ impl Machine {
         }
         let peers = config.peers.iter().filter_map(crate::gateway::config::Peer::public_key).collect();
         let (server, tunnel) = transport.server(identity.server(peers).expect("TLS"), address(self.number));
-        transport.forget(address(self.number), &tunnel);
+        transport.forget(&tunnel);
         let (mut server, mut own) = (Arc::unwrap_or_clone(server), endpoint_config(&identity));
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.seed.to_be_bytes());
@@ -154,7 +155,6 @@ impl Machine {
         seed[16] = self.number;
         own.rng_seed(Some(seed));
         quic::seed_tokens(&mut server, &seed);
-        let numbers = Numbers::of(self.seed, &format!("connections {} {starts}", self.number), identity.cid_key);
         own.cid_generator(move || Box::new(numbers.clone()));
         let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels));
         let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, tasks.clone());

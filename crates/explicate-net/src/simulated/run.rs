@@ -10,31 +10,15 @@ use super::hosts::{Leaves, Outcome, Server, World};
 use super::machine::Machine;
 use super::network::Network;
 use super::record::{Broken, Event, Leg, Limits, Record, Rule};
-use super::scene::{Happens, Kind, LATER, LONG, SECOND, SOON, Scene};
+use super::scene::{Happens, Kind, LONG, MOVED, SECOND, SOON, Scene};
 use crate::gateway::relay::BLOCK;
 use crate::gateway::status;
-
-/// Rules that today's gateway breaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Known {
-    /// When a NAT takes another port, the tunnel is dead for a minute.
-    Rebinding,
-    /// Behind an outage an end sends nothing, not even acknowledgements, until its tunnel fails. It is judged in all seeds.
-    Mute,
-}
-
-impl Known {
-    /// All of them.
-    pub const ALL: [Known; 2] = [Known::Rebinding, Known::Mute];
-}
 
 /// How a scene is run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
     /// A mended fault that is put back.
     pub fault: Option<Fault>,
-    /// A rule that is not judged otherwise.
-    pub strict: Option<Known>,
 }
 
 /// What happened in a scene.
@@ -67,23 +51,19 @@ const TUNNEL: u64 = 65 * SECOND;
 const RESET: u64 = 3 * SECOND;
 /// What a gateway carried that was killed is reset at the other one when it is back.
 const BACK: u64 = 10 * SECOND;
-/// A host that vanished is found within two minutes.
-const VANISHED: u64 = 125 * SECOND;
+/// A host that vanished is found within 135 s.
+const VANISHED: u64 = 140 * SECOND;
 /// One for which bytes wait is looked for every 10 s; and twice after they begin to wait.
 const LOOKED: u64 = 10 * SECOND;
 
 /// Runs a scene.
 pub fn run(scene: &Scene, options: Options) -> Report {
     faults::put_back(options.fault);
-    let mut scene = scene.clone();
-    if options.strict == Some(Known::Rebinding) {
-        scene.plans[scene.keys[1]].at = scene.recovered(SOON).max(12 * SECOND);
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let report = runtime.block_on(async {
         let _clock = Simulated::begin();
-        Run::new(&scene, options).run().await
+        Run::new(scene).run().await
     });
     faults::put_back(None);
     report
@@ -91,7 +71,6 @@ pub fn run(scene: &Scene, options: Options) -> Report {
 
 struct Run<'a> {
     scene: &'a Scene,
-    options: Options,
     record: Arc<Record>,
     network: Arc<Network>,
     world: Arc<World>,
@@ -101,7 +80,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(scene: &'a Scene, options: Options) -> Run<'a> {
+    fn new(scene: &'a Scene) -> Run<'a> {
         let blocks = 2 * BLOCK as i64;
         let connection = scene.window as i64 + blocks;
         let hops = if scene.texts.len() == 3 { 2 } else { 1 };
@@ -113,7 +92,7 @@ impl<'a> Run<'a> {
         let machine =
             |(number, text): (usize, &String)| Machine::new(number as u8, text.clone(), scene.seed, &world, &network);
         let machines = Arc::new(scene.texts.iter().enumerate().map(machine).collect());
-        Run { scene, options, record, network, world, machines, began: 0 }
+        Run { scene, record, network, world, machines, began: 0 }
     }
 
     async fn run(mut self) -> Report {
@@ -156,7 +135,7 @@ impl<'a> Run<'a> {
     }
     /// Waits until all is over, or has had time for that.
     async fn wait(&self) {
-        let last = self.scene.plans.iter().map(|plan| plan.at).max().unwrap_or(0).max(self.scene.recovered(LATER));
+        let last = self.scene.plans.iter().map(|plan| plan.at).max().unwrap_or(0).max(self.scene.recovered());
         let latest = self.began + last + VANISHED + 2 * TUNNEL;
         loop {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -178,19 +157,20 @@ impl<'a> Run<'a> {
             let (begins, ends) = match *happens {
                 Happens::Down(_, _, from, to) if to - from < LONG && mild => return false,
                 Happens::Down(_, _, from, to) => (from, to + SOON),
-                Happens::Rebinds(_, at) if self.options.strict == Some(Known::Rebinding) => (at, at + SOON),
-                Happens::Rebinds(_, at) => (at, at + LATER),
+                Happens::Rebinds(..) if mild => return false,
+                Happens::Rebinds(_, at) => (at, at + SOON),
                 Happens::Restarts(_, _, from, to) => (from, to + SOON),
             };
             self.began + begins <= to && from < self.began + ends
         })
     }
-    /// How long a short outage delays what is sent then and due then, ns.
+    /// How long a short outage, or a move, delays what is sent then and due then, ns.
     fn outage(&self, sent: u64, due: u64) -> u64 {
         let delays = |happens: &Happens| match *happens {
             Happens::Down(_, _, from, to) if to - from < LONG && self.began + from <= due => {
                 (self.began + to + PROBED).saturating_sub(sent)
             }
+            Happens::Rebinds(_, at) if self.began + at <= due => (self.began + at + MOVED).saturating_sub(sent),
             _ => 0,
         };
         self.scene.happens.iter().map(delays).max().unwrap_or(0)

@@ -144,8 +144,8 @@ const FAULTS: (f64, f64) = (2.0, 10.0);
 pub const SOON: u64 = 20 * SECOND;
 /// A tunnel fails when the path is down for longer, ns.
 pub const LONG: u64 = 50 * SECOND;
-/// Behind what takes a tunnel down for good.
-pub const LATER: u64 = 80 * SECOND;
+/// A tunnel has moved so long behind a change of the NAT, ns.
+pub const MOVED: u64 = 5 * SECOND;
 
 impl Scene {
     /// The scene of a seed.
@@ -182,12 +182,11 @@ impl Scene {
         scene
     }
 
-    /// When the faults of the path and the gateways are over, and new connections are carried again, ns; `later` behind what takes a
-    /// tunnel down for good.
-    pub fn recovered(&self, later: u64) -> u64 {
+    /// When the faults of the path and the gateways are over, and new connections are carried again, ns.
+    pub fn recovered(&self) -> u64 {
         let over = |happens: &Happens| match *happens {
             Happens::Down(_, _, _, to) => to + SOON,
-            Happens::Rebinds(_, at) => at + later,
+            Happens::Rebinds(_, at) => at + MOVED,
             Happens::Restarts(_, _, _, to) => to + SOON,
         };
         self.happens.iter().map(over).max().unwrap_or(0)
@@ -251,7 +250,7 @@ impl Scene {
             keys: Some((rounds, SECOND / 2)),
         };
         self.plans.push(echo(0, 1, 0, 40));
-        let behind = self.recovered(LATER).max(12 * SECOND);
+        let behind = self.recovered().max(12 * SECOND);
         self.plans.push(echo(0, 1, behind, 4));
         let others = 3 + draws.below(6);
         // So that all of them are done in a few seconds.

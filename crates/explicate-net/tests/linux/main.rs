@@ -11,6 +11,7 @@ mod gateway_destinations;
 mod gateway_direct;
 mod gateway_ends;
 mod gateway_faults;
+mod gateway_life;
 mod gateway_ports;
 mod gateway_service;
 mod hostile;

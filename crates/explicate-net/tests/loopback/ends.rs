@@ -11,13 +11,13 @@ use explicate_core::datagram;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, Transport, flag};
 use explicate_net::clock::Clock;
+use explicate_net::digest::sha256;
 use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::{self, Key, SHORT};
 use explicate_net::endpoint::content::store::{Settings, Store};
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
 use explicate_net::endpoint::receiving::Limits;
 use explicate_net::endpoint::sending::{Sending, TransferState};
-use sha2::{Digest, Sha256};
 
 #[test]
 fn answers_are_never_longer_than_questions() {
@@ -218,7 +218,7 @@ fn a_greeting_from_another_port_leaves_a_part_alone() {
     let (mut end, socket) = pair(Limits::default());
     end.receivers.as_mut().unwrap().store = Some(Store::open(Settings::new(&folder)).unwrap());
     let words = |content: &[u8]| {
-        let digest: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = auth::hex(&sha256(content));
         format!("{PLAIN} kind=file name=copy size={} mode=644 digest={digest}", content.len())
     };
     let part = |i: usize| {

@@ -14,8 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
-
+use crate::digest::Sha256;
 use crate::endpoint::hello::SHA;
 use crate::endpoint::message::Verdict;
 use crate::sys;
@@ -293,7 +292,7 @@ fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
 
 /// The SHA-256 of the first `size` bytes; of all if there are fewer. `None` if `stop` is set.
 fn digest_of(file: &File, size: u64, stop: &AtomicBool) -> io::Result<Option<[u8; SHA]>> {
-    let (mut hash, mut at, mut buffer) = (Sha256::new(), 0, vec![0; READ]);
+    let (mut hash, mut at, mut buffer) = (Sha256::default(), 0, vec![0; READ]);
     while at < size {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -307,7 +306,7 @@ fn digest_of(file: &File, size: u64, stop: &AtomicBool) -> io::Result<Option<[u8
             }
         }
     }
-    Ok(Some(hash.finalize().into()))
+    Ok(Some(hash.finish()))
 }
 
 /// Removes parts that have not changed for `keep` and that no transfer has open.

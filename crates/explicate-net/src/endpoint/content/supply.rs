@@ -5,8 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
+use crate::digest::Sha256;
 use crate::endpoint::hello::SHA;
 use crate::endpoint::message::DIGEST;
 use crate::sys;
@@ -39,7 +38,7 @@ impl Supply {
         if !facts.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
+        let (mut hash, mut size, mut buffer) = (Sha256::default(), 0, vec![0; 1 << 16]);
         loop {
             if sys::stopped() {
                 return Err(io::Error::other("interrupted"));
@@ -52,7 +51,7 @@ impl Supply {
                 }
             }
         }
-        let (digest, mode, modified) = (hash.finalize().into(), facts.mode() & 0o777, facts.mtime().max(0) as u64);
+        let (digest, mode, modified) = (hash.finish(), facts.mode() & 0o777, facts.mtime().max(0) as u64);
         Ok(Supply::File { file, size, digest, mode, modified })
     }
     /// Writes the payload of a segment into `out`, where full segments have `full` bytes and the first begins at byte

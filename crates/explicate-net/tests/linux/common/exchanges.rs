@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 
-use sha2::{Digest, Sha256};
+use explicate_net::digest::sha256;
 
 use super::gateways::content;
 use super::{Net, PATIENCE};
@@ -29,9 +29,8 @@ fn checked(mut stream: &TcpStream, expected: &[u8]) -> End {
             Err(_) => break false,
         }
     };
-    let of = |bytes: &[u8]| Sha256::digest(bytes);
     assert!(all.len() <= expected.len(), "{} bytes of {}", all.len(), expected.len());
-    assert_eq!(of(&all), of(&expected[..all.len()]), "other bytes among the first {}", all.len());
+    assert_eq!(sha256(&all), sha256(&expected[..all.len()]), "other bytes among the first {}", all.len());
     assert!(!orderly || all.len() == expected.len(), "an orderly end after {} bytes of {}", all.len(), expected.len());
     if orderly { End::Whole } else { End::Broken }
 }

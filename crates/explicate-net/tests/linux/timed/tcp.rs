@@ -25,11 +25,14 @@ pub(crate) fn cubic(net: &Net, flows: usize, span: (f64, f64)) -> JoinHandle<Vec
         counts.into_iter().map(|count| count.join().unwrap()).collect()
     });
     for _ in 0..flows {
-        drop(net.inside("a", move || {
+        let connecting = net.inside("a", || tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap());
+        let mut stream = connecting.join().unwrap();
+        // Its first write waits until it is connected.
+        stream.set_nonblocking(false).unwrap();
+        std::thread::spawn(move || {
             let began = monotonic();
-            let mut stream = tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap();
             while since(began) < span.1 && stream.write_all(&[7; 1 << 14]).is_ok() {}
-        }));
+        });
     }
     receiver
 }

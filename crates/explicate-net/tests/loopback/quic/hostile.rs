@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
+use explicate_net::digest::sha256;
 use explicate_net::endpoint::content::store::Offer;
 use explicate_net::endpoint::message::{Message as WireMessage, Refusal, Verdict};
 use explicate_net::files::message::{self, Kind};
@@ -17,7 +18,6 @@ use explicate_net::files::pairing::State;
 use explicate_net::files::sending::Sending;
 use explicate_net::files::socket::{self, Close};
 use explicate_net::gateway::config::Limits;
-use sha2::{Digest, Sha256};
 
 use super::{Place, Recv, text};
 use crate::datagrams::bytes;
@@ -46,7 +46,7 @@ fn by_hand(place: &Place, address: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn offer(name: &str, content: &[u8]) -> Offer {
-    let digest = Sha256::digest(content).into();
+    let digest = sha256(content);
     Offer { name: name.to_string(), size: content.len() as u64, digest, mode: 0o644, modified: Some(1) }
 }
 
