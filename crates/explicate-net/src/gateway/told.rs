@@ -4,7 +4,7 @@
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | version, 1 |
+//! | 0 | version, 2 |
 //! | 1 | 1 |
 //! | 2 | number of addresses |
 //! | 3-37 | 0 |
