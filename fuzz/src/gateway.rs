@@ -6,7 +6,7 @@ use explicate_net::gateway::parity::{Parity, Repair};
 use explicate_net::gateway::preface::{self, Preface};
 use explicate_net::gateway::source::Source;
 use explicate_net::gateway::trains::Mark;
-use explicate_net::gateway::{explain, plain, shim};
+use explicate_net::gateway::{explain, plain, shim, why};
 use serde_json::Value;
 
 use crate::targets::{fold, sentence};
@@ -77,7 +77,7 @@ pub(crate) fn gateway_texts(bytes: &[u8]) -> u64 {
         }
     }
     if let Ok(report) = serde_json::from_str::<Value>(&text) {
-        assert!(!explain::why(&report, &report).is_empty() && !explain::table(&report, None).is_empty());
+        assert!(!why::why(&report, &report).is_empty() && !explain::table(&report, None).is_empty());
         shape = fold(shape, &[report.is_object() as u8]);
     }
     shape

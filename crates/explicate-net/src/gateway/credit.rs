@@ -5,12 +5,12 @@
 //! each stream, by records of its own. What arrives is read from QUIC at once and waits here for its host; bytes beyond the credit
 //! reset their stream, and are counted.
 //!
-//! *Where credit comes from.* All credit of a tunnel is reserved in one [`Pool`] of `limits.peer_bytes`, of three parts:
+//! *Where credit comes from.* All credit of a tunnel is reserved in one `Pool` of `limits.peer_bytes`, of three parts:
 //!
 //! - A quarter is for what every stream has from its beginning, `base`. A connection that finds no room there is refused; none that
 //!   is open is reset.
 //! - A quarter is given ahead to streams whose host has begun to read, or whose host has opened the connection: what the path needs,
-//!   [`PRODUCTS`] times the peer's rate and the round trip. One stream gets at most an eighth of what is left.
+//!   `PRODUCTS` times the peer's rate and the round trip. One stream gets at most an eighth of what is left.
 //! - A half is for streams whose host has taken a whole window within two round trips, as a kernel sizes the buffer of a socket: they get as
 //!   much again, at most an eighth of what is left. So hosts that do not read use up the first two parts and never the third.
 //!

@@ -9,7 +9,7 @@
 //! later as it has, times the active connections of its host. The block that starts first is the next one; the time is the start of the last
 //! one. The host of a connection is that of its client, for both directions: a server has no share of its own.
 //!
-//! *New and thin connections.* Who has used less than its share, as keystrokes and requests do, does not wait: up to [`BANK`] of
+//! *New and thin connections.* Who has used less than its share, as keystrokes and requests do, does not wait: up to `BANK` of
 //! what it left to others is sent at once, before the rest, as the list of new queues of FQ-CoDel does (RFC 8290). A new connection begins
 //! with that much. It returns as the others send, never faster than the connection's share.
 

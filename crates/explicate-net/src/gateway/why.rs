@@ -8,14 +8,14 @@
 //! | peer down, key wrong | the peer is not connected; why the last call failed | none |
 //! | source fails | what the source of the rate said last | none |
 //! | limit of connections | open connections; refused ones meanwhile | all that `limits` permits |
-//! | window held | bytes that hosts here have not read, of those that [`credit`](super::credit) leaves to them | [`HELD`] of [`UNREAD_PART`] |
-//! | host does not read | how long bytes wait for it, here or there | [`SHARE`] of the time; [`UNREAD`] |
+//! | window held | bytes that hosts here have not read, of those that [`credit`](super::credit) leaves to them | `HELD` of `UNREAD_PART` |
+//! | host does not read | how long bytes wait for it, here or there | `SHARE` of the time; `UNREAD` |
 //! | told too high | the guard's signs of a narrower line | the guard's |
-//! | losses | packets lost after repair | the `air_loss` that a limited window bears, else [`LOST`] |
+//! | losses | packets lost after repair | the `air_loss` that a limited window bears, else `LOST` |
 //! | parity off | the same, with `parity = false` | the same |
 //! | MTU | lengths that the path has ceased to carry | one |
-//! | queue elsewhere | round trip above the least one, while the own line is not full | [`QUEUE`] and [`QUEUE_SHARE`] |
-//! | line full | bytes that left the port | [`FULL`] of the rate |
+//! | queue elsewhere | round trip above the least one, while the own line is not full | `QUEUE` and `QUEUE_SHARE` |
+//! | line full | bytes that left the port | `FULL` of the rate |
 
 use serde_json::Value;
 
