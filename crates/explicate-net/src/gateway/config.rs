@@ -222,9 +222,9 @@ pub enum WhenDown {
 pub struct Limits {
     /// Connections at a time.
     pub connections: u32,
-    /// Bytes of one connection that a peer may send before they are delivered; without it, as many as the path needs.
+    /// The most bytes of one connection that a peer may send before its host has taken them; without it an eighth of `peer_bytes`.
     pub connection_bytes: Option<u32>,
-    /// The same for all connections with one peer; also the most that is kept of long transfers for repetition.
+    /// The same for all connections with one peer ([`credit`](super::credit)); also the most that is kept of long transfers for repetition.
     pub peer_bytes: u32,
 }
 
@@ -234,16 +234,15 @@ impl Default for Limits {
     }
 }
 
-/// The window of a peer is that of so many connections at least: as many, less one, may have hosts that do not read, and the others go
-/// on.
-const LEAST_CONNECTIONS: u32 = 8;
+/// One connection may have this share of what all with a peer may have.
+const SHARE: u32 = 8;
 
 impl Limits {
     fn check(&self) -> Checked {
         if self.connections == 0 {
             return Err(Mistake::at("limits.connections", "`connections` is at least 1"));
         }
-        let least = LEAST_CONNECTIONS * LEAST_BYTES;
+        let least = SHARE * LEAST_BYTES;
         if self.peer_bytes < least {
             return Err(Mistake::at("limits.peer_bytes", format!("`peer_bytes` is at least {least}")));
         }
@@ -254,25 +253,19 @@ impl Limits {
         }
         if connection_bytes > self.most_window() {
             return wrong(format!(
-                "`connection_bytes` is {connection_bytes}, and `peer_bytes` is {}: that is the window of fewer than {LEAST_CONNECTIONS} \
-                 connections, so that {} whose hosts do not read stop all; leave `connection_bytes` out, or write `peer_bytes = {}`, \
-                 better {}",
+                "`connection_bytes` is {connection_bytes}, and `peer_bytes` is {}: one connection has an eighth of that at most; leave \
+                 `connection_bytes` out, or write `peer_bytes = {}`",
                 self.peer_bytes,
-                self.peer_bytes.div_ceil(connection_bytes),
-                connection_bytes as u64 * LEAST_CONNECTIONS as u64,
-                connection_bytes as u64 * GOOD_CONNECTIONS as u64,
+                connection_bytes as u64 * SHARE as u64,
             ));
         }
         Ok(())
     }
     /// The most bytes that the window of a connection may have.
     pub fn most_window(&self) -> u32 {
-        self.peer_bytes / LEAST_CONNECTIONS
+        self.peer_bytes / SHARE
     }
 }
-
-/// The window of a peer is better that of so many connections.
-const GOOD_CONNECTIONS: u32 = 64;
 
 /// The least `connection_bytes`: two blocks of a relay.
 const LEAST_BYTES: u32 = 65_536;
@@ -612,8 +605,8 @@ mod tests {
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("`connection_bytes` is at least 65536"));
         assert!(message("[limits]\npeer_bytes = 5\n").contains("`peer_bytes` is at least 524288"));
         let ratio = message("[limits]\nconnection_bytes = 8388608\npeer_bytes = 16777216\n");
-        assert!(ratio.contains("so that 2 whose hosts do not read stop all"), "{ratio}");
-        assert!(ratio.contains("write `peer_bytes = 67108864`, better 536870912"), "{ratio}");
+        assert!(ratio.contains("one connection has an eighth of that at most"), "{ratio}");
+        assert!(ratio.contains("write `peer_bytes = 67108864`"), "{ratio}");
         assert!(Config::parse(&text("[limits]\nconnection_bytes = 8388608\npeer_bytes = 67108864\n")).is_ok());
         assert!(message("[limits]\nconnections = 0\n").contains("at least 1"));
         assert!(message("[wan]\nrate = true\n").contains("expected a rate in quotes, as in \"20Mbit/s\""));

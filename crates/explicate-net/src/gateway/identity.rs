@@ -29,7 +29,7 @@ const LABEL: &str = "explicate-gateway-1:";
 /// The SubjectPublicKeyInfo of an Ed25519 key (RFC 8410 section 4) before the 32 bytes of the key.
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 /// Application protocols (RFC 7301): of gateways, with the version of their streams, and of transfers of files.
-pub const PROTOCOL: &[u8] = b"explicate-gateway/1";
+pub const PROTOCOL: &[u8] = b"explicate-gateway/2";
 /// See there.
 pub const FILES: &[u8] = b"explicate-files/1";
 

@@ -6,6 +6,7 @@
 //! - [`intercept`] accepts connections on behalf of their destinations, [`tcp`] is one of them, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
 //!   QUIC connection per peer, [`open`] lists what is carried, and [`reasons`] says why a connection failed;
+//! - [`credit`] bounds what a peer may send for hosts that have not taken it, and [`turns`] shares a tunnel among hosts and their connections;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`place`] is where its peer is,
 //!   [`socket`] adds and removes them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
@@ -17,6 +18,7 @@ pub mod capacity;
 pub mod carried;
 pub mod config;
 pub mod controller;
+pub mod credit;
 pub mod destinations;
 pub mod explain;
 pub mod identity;

@@ -50,8 +50,10 @@ pub struct Open {
     name: String,
     /// Waits until the host at this end takes bytes of the peer.
     pub host: Wait,
-    /// Waits until the peer takes bytes of this connection, whose window there is full.
+    /// Waits until the peer takes bytes of this connection, for which it has no credit.
     pub peer: Wait,
+    /// Bytes of the peer that wait here.
+    pub held: AtomicU64,
     /// When it began, ns.
     began: u64,
     /// What was carried, and how it ended.
@@ -108,6 +110,7 @@ impl List {
             name,
             host: Wait::default(),
             peer: Wait::default(),
+            held: AtomicU64::new(0),
             began: sys::monotonic(),
             outcome: Mutex::default(),
         };
@@ -140,6 +143,7 @@ impl List {
                 "destination": open.preface.destination.to_string(),
                 "host": seconds(host),
                 "peer": seconds(peer),
+                "held_bytes": open.held.load(Ordering::Relaxed),
             })
         });
         (reported.collect(), waiting)

@@ -12,13 +12,14 @@ use tokio::sync::watch;
 
 use super::capacity::Capacity;
 use super::config::{self, ClientAddress, Config, WhenDown};
+use super::credit::{self, Account, Greeted};
 use super::destinations;
 use super::identity::{Identity, PublicKey};
 use super::open::{self, Open};
 use super::port::Port;
 use super::preface::{self, Preface, Refused};
 use super::reasons::sentence;
-use super::relay::{self, Carried, Cause, Ended};
+use super::relay::{self, Carried, Cause, Ended, Leg};
 use super::shim::canonical;
 use super::silence;
 use super::system::System;
@@ -26,7 +27,7 @@ use super::tcp::Tcp;
 use super::told;
 use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
-use super::turns;
+use super::turns::Lane;
 use crate::error::{Error, Result};
 #[cfg(feature = "simulated")]
 use crate::simulated::faults::{Fault, is_back};
@@ -45,12 +46,10 @@ const LOOK: Duration = Duration::from_secs(10);
 /// minute is back; streams without one count among those that a peer may have.
 const PREFACE: Duration = Duration::from_secs(120);
 
-/// How long a peer may take to greet: that takes a round trip. One that does not is used without turns.
+/// How long a peer may take to greet: that takes a round trip, and behind a loss some more.
 const GREETING: Duration = Duration::from_secs(10);
-/// Most calls in a row because the path needs larger windows. Only a path whose round trip or address changes needs more than one.
-const CALLS: u32 = 3;
-/// Closes a connection whose path needs larger windows.
-const OUTGROWN: u32 = 1;
+/// Closes a connection whose peer does not keep to the protocol.
+const PROTOCOL: u32 = 1;
 
 /// Counters of a gateway.
 #[derive(Default, Debug)]
@@ -88,8 +87,6 @@ struct Link {
     told: Mutex<Vec<IpAddr>>,
     /// A task calls the peer.
     called: AtomicBool,
-    /// Connections in a row that were closed because the path needs larger windows.
-    outgrown: AtomicU32,
     /// Why the last call failed, or the last connection ended.
     failure: Mutex<Option<String>>,
 }
@@ -261,16 +258,33 @@ enum Onward {
     /// To a host of the site.
     Host(Tcp),
     /// To another peer.
-    Peer((SendStream, RecvStream), Arc<Tunnel>),
+    Peer(Leg),
 }
 
-/// Opens a stream to a peer; returns its tunnel, too.
-async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<((SendStream, RecvStream), Arc<Tunnel>), Cause> {
+/// Bytes of the credit behind a preface.
+const CREDIT: usize = 4;
+
+/// Opens a stream to a peer.
+async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<Leg, Cause> {
     let (connection, tunnel) = peer.current().ok_or(Cause::Unreachable)?;
     let (mut send, receive) = connection.open_bi().await.map_err(|_| Cause::Unreachable)?;
+    let Some(account) = tunnel.credits.open(send.id().into()) else {
+        let _ = send.reset(Cause::TooMany.into());
+        return Err(Cause::TooMany);
+    };
     tunnel.cover();
-    tunnel.begin(&mut send, &preface.to_bytes()).await.map_err(|_| Cause::Unreachable)?;
-    Ok(((send, receive), tunnel))
+    let head = [&preface.to_bytes()[..], &account.first.to_be_bytes()].concat();
+    let lane = Lane::new(preface.client.ip());
+    tunnel.begin(&lane, &mut send, &head).await.map_err(|_| Cause::Unreachable)?;
+    Ok(Leg { streams: (send, receive), tunnel, account, lane })
+}
+
+/// The credit of a stream that a peer has opened.
+async fn accept(tunnel: &Tunnel, receive: &mut RecvStream) -> std::result::Result<Account, Cause> {
+    let mut credit = [0; CREDIT];
+    let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut credit)).await;
+    let Ok(Ok(())) = read else { return Err(Cause::Reset) };
+    tunnel.credits.accept(receive.id().into(), u32::from_be_bytes(credit)).ok_or(Cause::TooMany)
 }
 
 impl Gateway {
@@ -283,6 +297,7 @@ impl Gateway {
     ) -> Result<Arc<Gateway>> {
         let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[])?)), watch::Sender::new(Vec::new()));
         let (counters, open) = (Counters::default(), open::List::default());
+        let transport = transport.credited();
         Ok(Arc::new(Gateway { table, identity, endpoint, transport, system, own, port, capacity, counters, open }))
     }
     /// The configuration and the peers.
@@ -477,55 +492,52 @@ impl Gateway {
         Ok(())
     }
 
-    /// Whether a connection may be used: its peer has greeted, and the path does not need larger windows, with which it is then made anew.
-    async fn fits(&self, peer: &Peer, connection: &Connection, tunnel: &Arc<Tunnel>) -> bool {
+    /// Greets a peer, behind which streams can be opened.
+    async fn greet(&self, connection: &Connection, tunnel: &Tunnel) -> Option<Greeted> {
         let (line, config) = (self.port.as_ref().map(|port| port.report().1), self.table().config.wan.rate);
         let rate = config.map(|rate| Rate(rate.0.0.max((8.0 * line.unwrap_or(0.0)) as u64)));
-        let greeting = tokio::time::timeout(GREETING, turns::greet(connection, rate)).await;
-        let Ok(Some(greeted)) = greeting else { return connection.close_reason().is_none() };
-        let (from, outgrown) = (connection.remote_address().ip(), &peer.link.outgrown);
-        if self.transport.outgrows(from, greeted.rate, connection.rtt()) && outgrown.load(Ordering::Relaxed) < CALLS {
-            outgrown.fetch_add(1, Ordering::Relaxed);
-            connection.close(OUTGROWN.into(), b"the path needs larger windows");
-            return false;
-        }
-        outgrown.store(0, Ordering::Relaxed);
-        let (begins, at, most) = (tunnel.clone(), connection.clone(), self.transport.most_sent());
-        self.spawn(async move {
-            let _ = begins.turns.begin(&at, greeted, most).await;
-        });
-        true
+        let limits = self.transport.limits();
+        let greeting = tokio::time::timeout(GREETING, credit::greet(connection, rate, limits)).await;
+        let Ok(Some(greeted)) = greeting else {
+            connection.close(PROTOCOL.into(), b"no greeting");
+            return None;
+        };
+        tunnel.credits.begin(connection, &greeted, limits);
+        tunnel.turns.begin(connection, limits.peer_bytes as u64);
+        Some(greeted)
     }
 
     /// Serves the streams of a connection until it ends.
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
         let accepted = AtomicBool::new(false);
-        let used = async {
-            if self.fits(peer, &connection, &tunnel).await {
-                tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
-                accepted.store(true, Ordering::Relaxed);
-                peer.set(&connection, &tunnel);
-            }
-            connection.closed().await
-        };
         let streams = async {
-            loop {
-                match connection.accept_bi().await {
-                    Ok(stream) => self.spawn(self.clone().onward(peer.key, stream, tunnel.clone())),
-                    Err(reason) => break reason,
+            let Some(mut greeted) = self.greet(&connection, &tunnel).await else { return connection.closed().await };
+            tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
+            accepted.store(true, Ordering::Relaxed);
+            peer.set(&connection, &tunnel);
+            let accepts = async {
+                loop {
+                    match connection.accept_bi().await {
+                        Ok(stream) => self.spawn(self.clone().onward(peer.key, stream, tunnel.clone())),
+                        Err(reason) => break reason,
+                    }
                 }
-            }
+            };
+            let follows = async {
+                tunnel.credits.follow(&tunnel.turns, &mut greeted).await;
+                connection.close(PROTOCOL.into(), b"no record of credit");
+                connection.closed().await
+            };
+            relay::unless(accepts, follows).await
         };
         let reason = tokio::select! {
             biased;
             reason = streams => reason,
-            reason = used => reason,
             () = silence::probe(&connection, &tunnel) => return,
             () = self.tell(&connection) => return,
             () = self.keep_told(peer) => return,
             () = self.follow(peer.key, &connection, &tunnel) => return,
         };
-        tunnel.lost.store(true, Ordering::Relaxed);
         peer.fails(&reason.to_string());
         if peer.current().is_none() {
             peer.told().clear();
@@ -554,16 +566,17 @@ impl Gateway {
             return self.hear(key, count, &mut receive).await;
         }
         let opened = match read {
-            Ok(()) => self.open_onward(key, &head, &mut receive).await,
+            Ok(()) => self.open_onward(key, (&head, &mut receive), &tunnel).await,
             Err(cause) => Err(cause),
         };
         let cause = match opened {
-            Ok((onward, place)) => {
+            Ok((onward, place, (account, lane))) => {
                 count(&self.counters.onward);
+                let leg = Leg { streams: (send, receive), tunnel, account, lane };
                 let ended = match onward {
-                    Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel, &place.open).await,
-                    Onward::Peer(streams, beyond) => {
-                        let ended = relay::between((send, receive), streams, [&tunnel.lost, &beyond.lost]).await;
+                    Onward::Host(tcp) => relay::run(tcp, leg, &place.open).await,
+                    Onward::Peer(beyond) => {
+                        let ended = relay::between(leg, beyond, &place.open).await;
                         place.open.set_ended(if ended.1 { Ended::Closed } else { Ended::Peer(Cause::Reset) });
                         ended
                     }
@@ -579,9 +592,9 @@ impl Gateway {
     async fn open_onward(
         self: &Arc<Gateway>,
         key: PublicKey,
-        head: &[u8; preface::LEN],
-        receive: &mut RecvStream,
-    ) -> std::result::Result<(Onward, Place), Cause> {
+        (head, receive): (&[u8; preface::LEN], &mut RecvStream),
+        tunnel: &Tunnel,
+    ) -> std::result::Result<(Onward, Place, (Account, Lane)), Cause> {
         let preface = Preface::parse(head).map_err(|refused| {
             if refused == Refused::Version {
                 tracing::warn!(
@@ -601,9 +614,12 @@ impl Gateway {
             let permitted = table.permit(key, &preface, &self.own.borrow());
             permitted.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?;
         }
+        let account = accept(tunnel, receive).await;
+        let account = account.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?;
+        let lane = Lane::new(preface.client.ip());
         let reaching = async {
             match beyond {
-                Some(peer) => open(peer, &preface).await.map(|(streams, tunnel)| Onward::Peer(streams, tunnel)),
+                Some(peer) => open(peer, &preface).await.map(Onward::Peer),
                 None => self.connect(&preface, table.config.site.client_address).await.map(Onward::Host),
             }
         };
@@ -612,7 +628,7 @@ impl Gateway {
             Err(Cause::Reset)
         };
         let opened = relay::unless(reaching, reset).await;
-        Ok((opened.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?, place))
+        Ok((opened.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?, place, (account, lane)))
     }
 
     /// Carries a connection that the site has opened to `destination`.
@@ -638,10 +654,10 @@ impl Gateway {
             Err(Cause::Reset)
         };
         match relay::unless(open(peer, &preface), reset).await {
-            Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel, &place.open).await, place),
+            Ok(leg) => self.ended(relay::run(tcp, leg, &place.open).await, place),
             Err(cause) => {
                 place.open.set_ended(Ended::NotOpened(cause));
-                count(&self.counters.resets);
+                count(if cause == Cause::TooMany { &self.counters.refused } else { &self.counters.resets });
                 tcp.reset();
             }
         }

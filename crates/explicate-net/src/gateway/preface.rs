@@ -2,7 +2,7 @@
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | version, 1 |
+//! | 0 | version, 2 |
 //! | 1 | 0 |
 //! | 2-17 | destination address; IPv4 as an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) |
 //! | 18-19 | destination port |
@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// Length of a preface, bytes.
 pub const LEN: usize = 38;
 /// Version of what streams begin with.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// A destination and a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +95,7 @@ mod tests {
             change(&mut bytes);
             Preface::parse(&bytes).unwrap_err()
         };
-        assert_eq!(refused(&|b| b[0] = 2), Refused::Version);
+        assert_eq!(refused(&|b| b[0] = VERSION - 1), Refused::Version);
         assert_eq!(refused(&|b| b[1] = 1), Refused::Version);
         assert_eq!(refused(&|b| b[19] = 0), Refused::Address, "port 80 becomes 0");
         assert_eq!(refused(&|b| b[14..18].fill(0)), Refused::Address, "0.0.0.0");

@@ -1,8 +1,8 @@
 //! Joins a TCP connection and a QUIC stream, or at a hub the streams of two peers.
 //!
 //! Each direction ends by itself where its sender closes it (FIN there, FIN here). An error of either side ends both
-//! directions by a reset at both ends: no connection closes orderly behind missing bytes. Each direction holds one block of
-//! [`BLOCK`] bytes; QUIC's flow control bounds the rest.
+//! directions by a reset at both ends: no connection closes orderly behind missing bytes. The way to a peer holds one block of
+//! [`BLOCK`] bytes, that to a host what its [credit](super::credit) allows.
 //!
 //! A reset is noticed while bytes wait, too, and what waits is dropped at both ends (RFC 9293 section 3.10.7.4, RFC 9000
 //! section 3.5). It does not stop bytes that its host had closed behind: these are delivered first. The same holds when a tunnel is lost.
@@ -11,23 +11,24 @@ use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
-use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
+use tokio::sync::Notify;
 
-use super::open::{Open, Wait};
+use super::credit::{Account, IDLE};
+use super::open::Open;
 use super::tcp::Tcp;
 use super::tunnel::Tunnel;
+use super::turns::Lane;
 #[cfg(feature = "simulated")]
 use crate::simulated::faults::{Fault, is_back};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 32 << 10;
-/// Bytes that a stream sends before those that follow yield to younger streams: requests and keystrokes before files.
-const YOUNG: u64 = 128 << 10;
 
 /// Why a stream was reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +123,26 @@ enum Broken {
     Host,
     /// The stream.
     Peer,
+    /// The tunnel.
+    Tunnel,
+}
+
+impl From<ReadError> for Broken {
+    fn from(reason: ReadError) -> Broken {
+        if matches!(reason, ReadError::ConnectionLost(_)) { Broken::Tunnel } else { Broken::Peer }
+    }
+}
+
+impl From<WriteError> for Broken {
+    fn from(reason: WriteError) -> Broken {
+        if matches!(reason, WriteError::ConnectionLost(_)) { Broken::Tunnel } else { Broken::Peer }
+    }
+}
+
+impl From<StoppedError> for Broken {
+    fn from(reason: StoppedError) -> Broken {
+        if matches!(reason, StoppedError::ConnectionLost(_)) { Broken::Tunnel } else { Broken::Peer }
+    }
 }
 
 /// How often a stream is looked at whose bytes wait.
@@ -145,69 +166,174 @@ pub async fn is_reset(stream: &mut RecvStream) {
     }
 }
 
-/// What a stream brings. Of one whose tunnel is lost, all is delivered if nothing is missing.
-struct Arriving<'a> {
-    stream: &'a mut RecvStream,
-    lost: &'a AtomicBool,
-    /// What has arrived to the end of the stream, once the tunnel is lost.
-    rest: Option<VecDeque<Bytes>>,
+/// What has arrived in a stream, and the host or the next gateway has not taken. It is read from QUIC at once, so that QUIC's windows stay
+/// open for the others, and a reset is seen behind bytes that wait; [credit](super::credit) bounds it.
+#[derive(Default)]
+struct Arrived {
+    waiting: Mutex<Waiting>,
+    more: Notify,
 }
 
-impl<'a> Arriving<'a> {
-    fn new(stream: &'a mut RecvStream, lost: &'a AtomicBool) -> Arriving<'a> {
-        Arriving { stream, lost, rest: None }
-    }
-    async fn next(&mut self) -> Result<Option<Bytes>, Broken> {
-        if let Some(rest) = &mut self.rest {
-            return Ok(rest.pop_front());
+#[derive(Default)]
+struct Waiting {
+    bytes: VecDeque<u8>,
+    /// The stream has ended behind them.
+    ended: bool,
+}
+
+/// Room for bytes grows by a quarter, and by so many at least.
+const GROWS: usize = 4 << 10;
+/// Room of which more is not kept when nothing waits.
+const KEPT: usize = 2 * BLOCK;
+
+impl Waiting {
+    fn push(&mut self, bytes: &[u8]) {
+        let needed = self.bytes.len() + bytes.len();
+        if needed > self.bytes.capacity() {
+            let more = bytes.len().max(self.bytes.capacity() / 4).max(GROWS);
+            self.bytes.reserve_exact(more);
         }
-        let chunk = self.stream.read_chunk(BLOCK, true).await.map_err(|_| Broken::Peer)?;
-        Ok(chunk.map(|chunk| chunk.bytes))
+        self.bytes.extend(bytes);
     }
-    /// Completes when the stream was reset, or when its tunnel is lost and bytes are missing: quinn tells neither to a reader that has
-    /// not read what came before.
-    async fn breaks(&mut self) {
-        if self.rest.is_none() {
-            let lost = async {
-                while !self.lost.load(Ordering::Relaxed) {
-                    tokio::time::sleep(LOOK).await;
-                }
-                true
-            };
-            let reset = async {
-                is_reset(self.stream).await;
-                false
-            };
-            if !unless(reset, lost).await {
-                return;
-            }
-            let mut rest = VecDeque::new();
-            // Nothing more can come, so this does not wait.
-            loop {
-                match self.stream.read_chunk(BLOCK, true).await {
-                    Ok(Some(chunk)) => rest.push_back(chunk.bytes),
-                    Ok(None) => break,
-                    Err(_) => return,
-                }
-            }
-            self.rest = Some(rest);
+    fn first(&self, most: usize) -> Vec<u8> {
+        let first = self.bytes.as_slices().0;
+        first[..first.len().min(most)].to_vec()
+    }
+    fn drop_first(&mut self, count: usize) {
+        self.bytes.drain(..count);
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT {
+            self.bytes = VecDeque::new();
         }
-        pending().await
     }
 }
 
-async fn write_all(tcp: &Tcp, mut bytes: &[u8], wait: Option<&Wait>) -> io::Result<()> {
+impl Arrived {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Reads a stream to its end, and fails when it is reset, its tunnel is lost, or it brings more than its credit.
+    async fn fill(&self, stream: &mut RecvStream, account: &Account, open: &Open) -> Result<(), Broken> {
+        loop {
+            let chunk = match stream.read_chunk(BLOCK, true).await {
+                Ok(chunk) => chunk,
+                #[cfg(feature = "simulated")]
+                Err(_) if is_back(Fault::Cancel) => {
+                    while !self.waiting().bytes.is_empty() {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                    return Err(Broken::Peer);
+                }
+                Err(reason) => return Err(reason.into()),
+            };
+            match &chunk {
+                Some(chunk) if !account.arrive(chunk.bytes.len()) => return Err(Broken::Peer),
+                Some(chunk) => {
+                    #[cfg(feature = "simulated")]
+                    account.take_unread(chunk.bytes.len());
+                    self.waiting().push(&chunk.bytes);
+                    open.held.fetch_add(chunk.bytes.len() as u64, Ordering::Relaxed);
+                }
+                None => {
+                    account.end();
+                    self.waiting().ended = true;
+                }
+            }
+            self.more.notify_one();
+            if chunk.is_none() {
+                return Ok(());
+            }
+        }
+    }
+    /// Waits for bytes; false at the end.
+    async fn comes(&self) -> bool {
+        loop {
+            {
+                let waiting = self.waiting();
+                if !waiting.bytes.is_empty() {
+                    return true;
+                }
+                if waiting.ended {
+                    return false;
+                }
+            }
+            self.more.notified().await;
+        }
+    }
+    /// So many bytes were taken.
+    fn taken(&self, count: usize, (tunnel, account): (&Tunnel, &Account), open: &Open) {
+        self.waiting().drop_first(count);
+        open.held.fetch_sub(count as u64, Ordering::Relaxed);
+        if account.take(count) {
+            tunnel.cover();
+        }
+    }
+    /// Writes what arrives to a host.
+    async fn drain(&self, tcp: &Tcp, of: (&Tunnel, &Account), open: &Open, count: &mut u64) -> Result<(), Broken> {
+        while self.comes().await {
+            let written = tcp.try_write(self.waiting().bytes.as_slices().0);
+            match written {
+                Ok(some) => {
+                    *count += some as u64;
+                    self.taken(some, of, open);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    open.host.during(tcp.writable()).await.map_err(|_| Broken::Host)?;
+                }
+                Err(_) => return Err(Broken::Host),
+            }
+        }
+        tcp.finish().map_err(|_| Broken::Host)
+    }
+}
+
+async fn write_all(tcp: &Tcp, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match tcp.try_write(bytes) {
             Ok(written) => bytes = &bytes[written..],
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => match wait {
-                Some(wait) => wait.during(tcp.writable()).await?,
-                None => tcp.writable().await?,
-            },
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => tcp.writable().await?,
             Err(e) => return Err(e),
         }
     }
     Ok(())
+}
+
+/// A stream with its tunnel, its credit, and its place in the order of the tunnel.
+pub struct Leg {
+    /// Its halves.
+    pub streams: (SendStream, RecvStream),
+    /// Its tunnel.
+    pub tunnel: Arc<Tunnel>,
+    /// Its credit.
+    pub account: Account,
+    /// Its place.
+    pub lane: Lane,
+}
+
+/// What a half of a leg sends by.
+type Sends<'a> = (&'a Tunnel, &'a Account, &'a Lane);
+
+/// Writes bytes as far as the peer takes some; how many.
+async fn write(
+    stream: &mut SendStream,
+    (tunnel, account, lane): Sends<'_>,
+    bytes: &[u8],
+    open: &Open,
+) -> Result<usize, WriteError> {
+    let room = account.room(&open.peer).await;
+    let written = tunnel.write(lane, stream, &bytes[..bytes.len().min(room)]).await?;
+    account.wrote(written);
+    Ok(written)
+}
+
+/// Reads from a host; a stream that has nothing to send for some time gives its credit back.
+async fn read(tcp: &Tcp, block: &mut [u8], account: &Account) -> io::Result<usize> {
+    match tokio::time::timeout(IDLE, tcp.read(block)).await {
+        Ok(read) => read,
+        Err(_) => {
+            account.give_back();
+            tcp.read(block).await
+        }
+    }
 }
 
 /// Carries what the host sends; `finished` when it has closed its half and all of it is on the way. Ends without that when the peer
@@ -215,19 +341,19 @@ async fn write_all(tcp: &Tcp, mut bytes: &[u8], wait: Option<&Wait>) -> io::Resu
 async fn to_peer(
     tcp: &Tcp,
     stream: &mut SendStream,
-    (tunnel, open): (&Tunnel, &Open),
+    by: Sends<'_>,
+    open: &Open,
     count: &mut u64,
     finished: &mut bool,
 ) -> Result<(), Broken> {
     let stopped = stream.stopped();
     let carries = async {
         let mut block = vec![0; BLOCK];
-        let _ = stream.set_priority(1);
         loop {
-            let read = tcp.read(&mut block).await.map_err(|_| Broken::Host)?;
+            let read = read(tcp, &mut block, by.1).await.map_err(|_| Broken::Host)?;
             // Behind less than a block the client may wait for an answer.
             if read < BLOCK {
-                tunnel.cover();
+                by.0.cover();
             }
             if read == 0 {
                 *finished = stream.finish().is_ok();
@@ -235,46 +361,28 @@ async fn to_peer(
             }
             let mut written = 0;
             while written < read {
-                let young = *count <= YOUNG;
-                match tunnel.write(stream, &block[written..read], young, &open.peer).await {
+                match write(stream, by, &block[written..read], open).await {
                     Ok(some) => written += some,
                     Err(WriteError::Stopped(_)) => return Ok(()),
-                    Err(_) => return Err(Broken::Peer),
+                    Err(reason) => return Err(reason.into()),
                 }
             }
             *count += read as u64;
-            if *count > YOUNG {
-                let _ = stream.set_priority(0);
-            }
         }
     };
-    unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await
-}
-
-async fn to_tcp(mut from: Arriving<'_>, tcp: &Tcp, open: &Open, count: &mut u64) -> Result<(), Broken> {
-    while let Some(bytes) = from.next().await? {
-        tokio::select! {
-            biased;
-            written = write_all(tcp, &bytes, Some(&open.host)) => written.map_err(|_| Broken::Host)?,
-            () = from.breaks() => return Err(Broken::Peer),
-        }
-        *count += bytes.len() as u64;
-    }
-    tcp.finish().map_err(|_| Broken::Host)
+    unless(carries, async { stopped.await.map(drop).map_err(Broken::from) }).await
 }
 
 /// Carries both directions to their ends; whether both ended orderly.
-pub async fn run(
-    tcp: Tcp,
-    (mut send, mut receive): (SendStream, RecvStream),
-    tunnel: &Tunnel,
-    open: &Open,
-) -> (Carried, bool) {
+pub async fn run(tcp: Tcp, leg: Leg, open: &Open) -> (Carried, bool) {
+    let Leg { streams: (mut send, mut receive), tunnel, account, lane } = leg;
     let (mut carried, mut finished) = (Carried::default(), false);
+    let arrived = Arrived::default();
     let ended = {
-        let there = to_peer(&tcp, &mut send, (tunnel, open), &mut carried.sent, &mut finished);
-        let back = to_tcp(Arriving::new(&mut receive, &tunnel.lost), &tcp, open, &mut carried.received);
-        unless(async { tokio::try_join!(there, back).map(drop) }, async {
+        let there = to_peer(&tcp, &mut send, (&tunnel, &account, &lane), open, &mut carried.sent, &mut finished);
+        let comes = arrived.fill(&mut receive, &account, open);
+        let back = arrived.drain(&tcp, (&tunnel, &account), open, &mut carried.received);
+        unless(async { tokio::try_join!(there, comes, back).map(drop) }, async {
             tcp.failed().await;
             Err(Broken::Host)
         })
@@ -283,11 +391,11 @@ pub async fn run(
     open.set_ended(match ended {
         Ok(()) if finished => Ended::Closed,
         Err(Broken::Host) => Ended::Host,
-        _ if tunnel.lost.load(Ordering::Relaxed) => Ended::Tunnel,
+        Err(Broken::Tunnel) => Ended::Tunnel,
         _ => Ended::Peer(named(&send).await),
     });
     // What a host had sent and closed behind is still delivered: here what the stream has, or what the kernel has for the host.
-    if !finished || ended == Err(Broken::Peer) {
+    if !finished || matches!(ended, Err(Broken::Peer | Broken::Tunnel)) {
         let _ = send.reset(Cause::Reset.into());
     }
     match ended {
@@ -320,7 +428,7 @@ async fn pump(from: &Tcp, to: &Tcp, finished: &mut bool, count: &mut u64) -> io:
             *finished = true;
             return to.finish();
         }
-        write_all(to, &block[..read], None).await?;
+        write_all(to, &block[..read]).await?;
         *count += read as u64;
     }
 }
@@ -348,49 +456,62 @@ pub async fn direct(near: Tcp, far: Tcp) -> (Carried, Ended) {
 
 /// Carries from one stream to another; `finished` when all of it is on the way.
 async fn to_stream(
-    mut from: Arriving<'_>,
-    to: &mut SendStream,
+    (from, of): (&mut RecvStream, (&Tunnel, &Account)),
+    (to, by): (&mut SendStream, Sends<'_>),
+    open: &Open,
     count: &mut u64,
     finished: &mut bool,
 ) -> Result<(), Broken> {
-    let stopped = to.stopped();
-    let carries = async {
-        while let Some(bytes) = from.next().await? {
-            let length = bytes.len() as u64;
-            let written = async { to.write_chunk(bytes).await };
-            let breaks = async {
-                from.breaks().await;
-                Err(WriteError::ClosedStream)
+    let (arrived, stopped) = (Arrived::default(), to.stopped());
+    let onward = async {
+        loop {
+            let comes = match tokio::time::timeout(IDLE, arrived.comes()).await {
+                Ok(comes) => comes,
+                Err(_) => {
+                    by.1.give_back();
+                    arrived.comes().await
+                }
             };
-            match unless(written, breaks).await {
-                Ok(()) => {}
-                Err(WriteError::Stopped(_)) => return Ok(()),
-                Err(_) => return Err(Broken::Peer),
+            if !comes {
+                break;
             }
-            *count += length;
+            let block = arrived.waiting().first(BLOCK);
+            match write(to, by, &block, open).await {
+                Ok(some) => {
+                    *count += some as u64;
+                    arrived.taken(some, of, open);
+                }
+                Err(WriteError::Stopped(_)) => return Ok(()),
+                Err(reason) => return Err(reason.into()),
+            }
         }
         *finished = to.finish().is_ok();
         Ok(())
     };
-    let ended = unless(carries, async { stopped.await.map(drop).map_err(|_| Broken::Peer) }).await;
+    let fills = async {
+        arrived.fill(from, of.1, open).await?;
+        // Carried onward, or taken no more: the other half says so.
+        pending().await
+    };
+    let stops = async { stopped.await.map(drop).map_err(Broken::from) };
+    let ended = unless(unless(onward, fills), stops).await;
     if !*finished {
-        let _ = from.stream.stop(Cause::Reset.into());
+        let _ = from.stop(Cause::Reset.into());
     }
     ended
 }
 
-/// Carries both directions between a stream of one peer and one of another to their ends, as [`run`] does; `lost` says of each of the two
-/// whether its tunnel is lost.
-pub async fn between(
-    (mut send, mut receive): (SendStream, RecvStream),
-    (mut onward_send, mut onward_receive): (SendStream, RecvStream),
-    lost: [&AtomicBool; 2],
-) -> (Carried, bool) {
+/// Carries both directions between a stream of one peer and one of another to their ends, as [`run`] does.
+pub async fn between(leg: Leg, beyond: Leg, open: &Open) -> (Carried, bool) {
+    let Leg { streams: (mut send, mut receive), tunnel, account, lane } = leg;
+    let (mut onward_send, mut onward_receive) = beyond.streams;
     let (mut carried, mut finished) = (Carried::default(), [false; 2]);
     let [out, home] = &mut finished;
-    let [near, far] = lost;
-    let there = to_stream(Arriving::new(&mut receive, near), &mut onward_send, &mut carried.received, out);
-    let back = to_stream(Arriving::new(&mut onward_receive, far), &mut send, &mut carried.sent, home);
+    let (by, onward_by) = ((&*tunnel, &account, &lane), (&*beyond.tunnel, &beyond.account, &beyond.lane));
+    let near = (&mut receive, (by.0, by.1));
+    let far = (&mut onward_receive, (onward_by.0, onward_by.1));
+    let there = to_stream(near, (&mut onward_send, onward_by), open, &mut carried.received, out);
+    let back = to_stream(far, (&mut send, by), open, &mut carried.sent, home);
     let both = tokio::try_join!(there, back);
     if both.is_err() {
         abort(&mut send, &mut receive, Cause::Reset);
@@ -412,74 +533,4 @@ pub fn abort(send: &mut SendStream, receive: &mut RecvStream, cause: Cause) {
 }
 
 #[cfg(test)]
-mod tests {
-    use quinn::ReadError;
-
-    use super::super::turns::tests::connected;
-    use super::*;
-    use crate::patience::PATIENCE;
-
-    /// Streams of two peers that a hub joins, at the peers.
-    type Ends = [(SendStream, RecvStream); 2];
-
-    /// What becomes of two joined streams when the peers do this with them, and what the hub has carried.
-    fn joined<F: Future<Output = ()>>(peers: impl FnOnce(Ends) -> F) -> (Carried, bool) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let all = async {
-            let ((near, hub_near, _a), (hub_far, far, _b)) = (connected().await, connected().await);
-            let (mut out, home) = near.open_bi().await.unwrap();
-            out.write_all(b"preface").await.unwrap();
-            let mut inward = hub_near.accept_bi().await.unwrap();
-            inward.1.read_exact(&mut [0; 7]).await.unwrap();
-            let mut onward = hub_far.open_bi().await.unwrap();
-            onward.0.write_all(b"preface").await.unwrap();
-            let mut end = far.accept_bi().await.unwrap();
-            end.1.read_exact(&mut [0; 7]).await.unwrap();
-            let kept = [AtomicBool::new(false), AtomicBool::new(false)];
-            tokio::join!(between(inward, onward, kept.each_ref()), peers([(out, home), end])).0
-        };
-        runtime.block_on(async { tokio::time::timeout(PATIENCE, all).await }).expect("an end")
-    }
-
-    /// Writes until nothing more is taken for some time.
-    async fn fill(stream: &mut SendStream) {
-        const PAUSE: Duration = Duration::from_millis(300);
-        while let Ok(Ok(_)) = tokio::time::timeout(PAUSE, stream.write(&[7; BLOCK])).await {}
-    }
-
-    #[test]
-    fn a_hub_passes_on_resets_of_streams_that_nobody_reads() {
-        let near = joined(async |[mut near, mut far]: Ends| {
-            fill(&mut near.0).await;
-            abort(&mut near.0, &mut near.1, Cause::Reset);
-            assert_eq!(far.1.received_reset().await.unwrap(), Some(Cause::Reset.into()));
-            assert_eq!(far.0.stopped().await.unwrap(), Some(Cause::Reset.into()));
-        });
-        let far = joined(async |[mut near, mut far]: Ends| {
-            fill(&mut near.0).await;
-            abort(&mut far.0, &mut far.1, Cause::Refused);
-            assert_eq!(near.0.stopped().await.unwrap(), Some(Cause::Reset.into()));
-            assert_eq!(near.1.read_chunk(9, true).await, Err(ReadError::Reset(Cause::Reset.into())));
-        });
-        assert!(!near.1 && !far.1, "{near:?} {far:?}");
-    }
-
-    #[test]
-    fn a_hub_delivers_what_was_closed_behind() {
-        let bytes = vec![5; 200_000];
-        let (carried, orderly) = joined(async |[mut near, mut far]: Ends| {
-            let sends = async {
-                near.0.write_all(&bytes).await.unwrap();
-                near.0.finish().unwrap();
-                // Its host is gone: nothing can come back any more.
-                near.1.stop(Cause::Reset.into()).unwrap();
-                near
-            };
-            let reads = async { far.1.read_to_end(1 << 20).await.unwrap() };
-            let (_near, read) = tokio::join!(sends, reads);
-            assert!(read == bytes, "{} bytes", read.len());
-            assert_eq!(far.0.stopped().await.unwrap(), Some(Cause::Reset.into()));
-        });
-        assert_eq!((carried.received, orderly), (200_000, false));
-    }
-}
+mod tests;

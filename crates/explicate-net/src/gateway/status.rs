@@ -68,7 +68,7 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
     let Some((connection, tunnel)) = peer.current() else {
         return json!({ "name": peer.config.name, "connected": false, "failure": peer.failure() });
     };
-    let (stats, repairs) = (connection.stats(), tunnel.repairs());
+    let (stats, repairs, limits) = (connection.stats(), tunnel.repairs(), gateway.transport.limits());
     json!({
         "name": peer.config.name,
         "connected": true,
@@ -77,8 +77,10 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
-        "connection_bytes": gateway.transport.window(connection.remote_address().ip()),
-        "peer_bytes": gateway.table().config.limits.peer_bytes,
+        "credit_bytes": tunnel.credits.reserved(),
+        "beyond_credit": tunnel.credits.beyond(),
+        "connection_bytes": limits.connection_bytes.unwrap_or(limits.most_window()),
+        "peer_bytes": limits.peer_bytes,
         "min_rtt_ms": stats.path.min_rtt.as_nanos() as f64 / 1e6,
         "black_holes": stats.path.black_holes_detected,
         "parity": gateway.table().config.wan.parity,
@@ -89,7 +91,6 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
         "path_mtu": stats.path.current_mtu,
         "sent_bytes": stats.udp_tx.bytes,
         "received_bytes": stats.udp_rx.bytes,
-        "blocked_by_peer_window": stats.frame_tx.data_blocked + stats.frame_tx.stream_data_blocked,
     })
 }
 

@@ -4,7 +4,7 @@
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | version, 1 |
+//! | 0 | version, 2 |
 //! | 1 | 1 |
 //! | 2 | number of addresses |
 //! | 3-37 | 0 |
@@ -112,7 +112,7 @@ mod tests {
     fn other_heads_are_no_messages() {
         let good: [u8; preface::LEN] = to_bytes(&[])[..].try_into().unwrap();
         assert_eq!(head(&good), Some(0));
-        for (place, value) in [(0, 2), (1, 0), (1, 2), (2, 65), (2, 255), (3, 1), (37, 1)] {
+        for (place, value) in [(0, preface::VERSION + 1), (1, 0), (1, 2), (2, 65), (2, 255), (3, 1), (37, 1)] {
             let mut bytes = good;
             bytes[place] = value;
             assert_eq!(head(&bytes), None, "byte {place}");

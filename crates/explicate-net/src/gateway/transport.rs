@@ -1,9 +1,8 @@
 //! Parameters of the QUIC connections.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use explicate_core::units::Rate;
@@ -36,17 +35,10 @@ const PROBES: usize = 64;
 const REORDERED: u32 = 3;
 const REPAIRED: u32 = 64;
 
-/// The window of a connection is so many bandwidth-delay products: one for what is on the way, one for what waits behind a loss, and
-/// some for updates that quinn sends when an eighth has been read.
-const PRODUCTS: f64 = 2.5;
-/// The least window of a connection that follows its path, bytes.
-const LEAST_WINDOW: u32 = 1 << 20;
-/// What a peer without a rate is taken to send at.
-const UNKNOWN: Rate = Rate::mbps(100);
-/// A path that needs so many times the window of its connections is called again.
-const OUTGROWN: f64 = 1.25;
-/// Most addresses whose windows are remembered.
-const MOST_PATHS: usize = 4096;
+/// QUIC's windows of a tunnel whose streams have [credit](super::credit) are so much larger than the sum of all credit that they never
+/// bind: quinn opens a window again when an eighth of it has been read; and prefaces and messages have no credit.
+const UNBOUND: f64 = 1.25;
+const WITHOUT_CREDIT: u64 = 1 << 20;
 
 /// Bytes before a QUIC packet: IP, UDP, and headers.
 fn overhead(peer: SocketAddr) -> u16 {
@@ -67,8 +59,8 @@ pub struct Transport {
     moving: bool,
     /// Number of the next tunnel.
     next: AtomicU32,
-    /// Windows of connections that paths from addresses have needed, bytes.
-    paths: Arc<Mutex<HashMap<IpAddr, u32>>>,
+    /// Streams have [credit](super::credit).
+    credited: bool,
 }
 
 impl Transport {
@@ -80,8 +72,9 @@ impl Transport {
         clock: Clock,
         tunnels: Arc<Tunnels>,
     ) -> Transport {
-        let (next, paths, moving) = (AtomicU32::new(1), Arc::default(), false);
-        Transport { limits, controller, rate, clock, tunnels, packet_threshold: REORDERED, moving, next, paths }
+        let (packet_threshold, next) = (REORDERED, AtomicU32::new(1));
+        let (moving, credited) = (false, false);
+        Transport { limits, controller, rate, clock, tunnels, packet_threshold, moving, next, credited }
     }
     /// The same, whose peers may move, if the tunnels know their numbers.
     pub fn moving(self) -> Transport {
@@ -92,40 +85,26 @@ impl Transport {
         Transport { packet_threshold: REPAIRED, ..self }
     }
 
-    fn paths(&self) -> MutexGuard<'_, HashMap<IpAddr, u32>> {
-        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The same, whose streams have credit: it bounds them, and not QUIC's windows.
+    pub fn credited(self) -> Transport {
+        Transport { credited: true, ..self }
     }
-    /// The window of connections with a peer at this address, bytes: as configured, or as the path has shown to need.
-    pub fn window(&self, peer: IpAddr) -> u32 {
-        let least = || LEAST_WINDOW.min(self.limits.most_window());
+    /// Its limits.
+    pub fn limits(&self) -> Limits {
         self.limits
-            .connection_bytes
-            .unwrap_or_else(|| self.paths().get(&peer.to_canonical()).copied().unwrap_or_else(least))
     }
-    /// The most bytes of long transfers that are kept for repetition.
-    pub fn most_sent(&self) -> u64 {
-        self.limits.peer_bytes as u64
-    }
-    /// Whether a path with this round trip, whose far end sends at this rate, needs more than the window that connections have. If so, the
-    /// next connection with this address has it.
-    pub fn outgrows(&self, peer: IpAddr, rate: Option<Rate>, round_trip: Duration) -> bool {
-        let (window, most) = (self.window(peer), self.limits.most_window());
-        let needed = PRODUCTS * rate.unwrap_or(UNKNOWN).bytes_per_sec() * round_trip.as_secs_f64();
-        let needed = needed.min(most as f64) as u32;
-        if self.limits.connection_bytes.is_some() || (needed as f64) < OUTGROWN * window as f64 {
-            return false;
+    /// QUIC's windows of a stream and of a connection, bytes.
+    fn windows(&self) -> [VarInt; 2] {
+        let Limits { connection_bytes, peer_bytes, .. } = self.limits;
+        if !self.credited {
+            return [connection_bytes.unwrap_or(self.limits.most_window()), peer_bytes].map(VarInt::from_u32);
         }
-        let mut paths = self.paths();
-        if paths.len() >= MOST_PATHS {
-            paths.clear();
-        }
-        // A socket of both families has IPv4 addresses as IPv6 ones.
-        paths.insert(peer.to_canonical(), needed);
-        true
+        let unbound = (UNBOUND * peer_bytes as f64) as u64 + WITHOUT_CREDIT;
+        [VarInt::from_u64(unbound).unwrap_or(VarInt::MAX); 2]
     }
 
     fn config(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Arc<TransportConfig> {
-        let limits = self.limits;
+        let (limits, [stream, connection]) = (self.limits, self.windows());
         let mut ack = AckFrequencyConfig::default();
         ack.ack_eliciting_threshold(VarInt::from_u32(PER_ACK))
             .max_ack_delay(Some(Duration::from_nanos(ACK_DELAY.0)))
@@ -135,11 +114,11 @@ impl Transport {
         let mut config = TransportConfig::default();
         config
             .max_concurrent_bidi_streams(VarInt::from_u32(limits.connections))
-            // See `turns`.
+            // The records of `credit`.
             .max_concurrent_uni_streams(VarInt::from_u32(1))
-            .stream_receive_window(VarInt::from_u32(self.window(peer.ip())))
-            .receive_window(VarInt::from_u32(limits.peer_bytes))
-            // Until the connection has its turns, which set it.
+            .stream_receive_window(stream)
+            .receive_window(connection)
+            // Until the connection has its `turns`, which set it.
             .send_window(limits.peer_bytes as u64)
             .packet_threshold(self.packet_threshold)
             .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
@@ -193,15 +172,9 @@ impl Transport {
         }
         self.moving
     }
-    /// QUIC has validated the path to where the peer of a tunnel is now: the address that it had, if it has moved. The path needs the window
-    /// that it needed before.
+    /// QUIC has validated the path to where the peer of a tunnel is now: the address that it had, if it has moved.
     pub fn moved(&self, to: SocketAddr, tunnel: &Arc<Tunnel>) -> Option<SocketAddr> {
-        let before = self.tunnels.confirm(to, tunnel)?;
-        let mut paths = self.paths();
-        if let Some(&window) = paths.get(&before.ip()) {
-            paths.entry(to.ip().to_canonical()).or_insert(window);
-        }
-        Some(before)
+        self.tunnels.confirm(to, tunnel)
     }
     /// The connection of a tunnel has ended.
     pub fn forget(&self, tunnel: &Arc<Tunnel>) {
@@ -237,30 +210,13 @@ mod tests {
         Transport::new(limits, config, Rate::mbps(1), Clock::start(), Arc::default())
     }
 
-    /// By hand: 20 Mbit/s and 0.6 s are 1.5 MB, and 2.5 times that 3.75 MB.
     #[test]
-    fn the_window_of_a_connection_follows_its_path_up_to_an_eighth_of_the_peers() {
-        let (transport, far) = (transport(Limits::default()), IpAddr::from([192, 0, 2, 2]));
-        let outgrows = |rate, seconds| transport.outgrows(far, rate, Duration::from_secs_f64(seconds));
-        assert_eq!(transport.window(far), 1 << 20);
-        assert!(!outgrows(Some(Rate::mbps(20)), 0.1) && !outgrows(Some(Rate::mbps(2)), 0.6));
-        assert!(outgrows(Some(Rate::mbps(20)), 0.6));
-        assert_eq!(transport.window(far), 3_750_000);
-        assert_eq!(transport.window("::ffff:192.0.2.2".parse().unwrap()), 3_750_000);
-        assert!(!outgrows(Some(Rate::mbps(20)), 0.65), "a round trip that is a little longer");
-        assert!(!outgrows(None, 0.01) && outgrows(None, 0.3), "a peer without a rate");
-        assert!(outgrows(Some(Rate::mbps(250)), 0.6) && !outgrows(Some(Rate::mbps(1000)), 60.0));
-        assert_eq!(transport.window(far), 32 << 20);
-        assert_eq!(transport.window(IpAddr::from([192, 0, 2, 3])), 1 << 20, "another peer");
-    }
-
-    #[test]
-    fn a_configured_window_stays() {
-        let fixed = transport(Limits { connection_bytes: Some(65_536), ..Limits::default() });
-        let far = IpAddr::from([192, 0, 2, 2]);
-        assert!(!fixed.outgrows(far, Some(Rate::mbps(250)), Duration::from_secs(1)));
-        assert_eq!(fixed.window(far), 65_536);
-        let little = transport(Limits { peer_bytes: 1 << 20, ..Limits::default() });
-        assert_eq!(little.window(far), 1 << 17, "an eighth of what the peer has");
+    fn windows_of_quic_are_those_of_the_limits_or_never_bind() {
+        let limits = Limits { connection_bytes: Some(1 << 16), peer_bytes: 1 << 20, ..Limits::default() };
+        let of = |transport: Transport| transport.windows().map(VarInt::into_inner);
+        assert_eq!(of(transport(limits)), [1 << 16, 1 << 20]);
+        assert_eq!(of(transport(limits).credited()), [9 << 18; 2]);
+        let large = of(transport(Limits { peer_bytes: u32::MAX, ..limits }).credited());
+        assert!(large[0] > 5 << 30 && large[0] == large[1], "{large:?}");
     }
 }

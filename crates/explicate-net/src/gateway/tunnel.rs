@@ -1,6 +1,6 @@
 //! The datagrams of one connection: its law, parity, and what has arrived.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use explicate_core::units::Rate;
@@ -9,11 +9,11 @@ use explicate_core::wire::{Congestion, Format, Packet};
 use quinn::{SendStream, WriteError};
 
 use super::controller::{ControllerConfig, SharedController, WindowController};
-use super::open::Wait;
+use super::credit::Credits;
 use super::parity::{Block, Parity, Repair};
 use super::place::Place;
 use super::shim;
-use super::turns::Turns;
+use super::turns::{Lane, Turns};
 use crate::clock::Clock;
 
 /// Bytes of a packet of the window.
@@ -21,10 +21,15 @@ const PACKET: u16 = 1500;
 /// Short datagrams that are covered behind a write: what was written, and perhaps an acknowledgement before it.
 const COVERED: u32 = 2;
 
-/// Long transfers may have so many windows in a connection: what is lost twice is kept for three round trips, with what came behind it.
-const BACKLOG_WINDOWS: f64 = 4.0;
-/// And so many bytes more, which the hosts supply while this program waits for a processor.
-const BACKLOG: u64 = 1 << 20;
+/// What long transfers may have in QUIC beside what is under way: so much of a window, and so many bytes at least. What the line sends in
+/// [`SUPPLY`] is enough for the time in which this program waits for a processor, up to so many bytes.
+const UNSENT_WINDOWS: f64 = 0.5;
+const LEAST_UNSENT: f64 = 65_536.0;
+const MOST_SUPPLY: f64 = 1_048_576.0;
+/// Seconds.
+const SUPPLY: f64 = 0.02;
+/// And so many windows more while packets are lost: what is lost twice is kept for three round trips, with what came behind it.
+const LOST_WINDOWS: f64 = 3.0;
 
 /// The datagrams of one connection.
 pub struct Tunnel {
@@ -32,10 +37,10 @@ pub struct Tunnel {
     pub number: u32,
     /// The law of its window.
     pub controller: SharedController,
-    /// Turns of its long transfers.
+    /// Shares of its connections.
     pub turns: Turns,
-    /// Its connection has ended.
-    pub lost: AtomicBool,
+    /// What they may send, and what the peer may.
+    pub credits: Arc<Credits>,
     /// So many of the next short datagrams are covered by parity.
     to_cover: AtomicU32,
     state: Mutex<State>,
@@ -78,7 +83,7 @@ impl Tunnel {
             number,
             controller,
             turns: Turns::default(),
-            lost: AtomicBool::new(false),
+            credits: Arc::default(),
             to_cover: AtomicU32::new(0),
             state: Mutex::default(),
             place: Mutex::default(),
@@ -92,33 +97,28 @@ impl Tunnel {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the first bytes of a stream, all of them.
-    pub async fn begin(&self, stream: &mut SendStream, mut bytes: &[u8]) -> Result<(), WriteError> {
-        let _ = stream.set_priority(1);
+    /// Writes the first bytes of a stream, all of them, before what others have to send.
+    pub async fn begin(&self, lane: &Lane, stream: &mut SendStream, mut bytes: &[u8]) -> Result<(), WriteError> {
+        lane.go(stream, true);
         while !bytes.is_empty() {
-            let written = self.write(stream, bytes, true, &Wait::default()).await?;
+            let written = self.turns.write_first(stream, bytes).await?;
             bytes = &bytes[written..];
         }
         Ok(())
     }
-    /// Writes some of a block of a stream of this connection: at once if it is young, else in its turn.
-    pub async fn write(
-        &self,
-        stream: &mut SendStream,
-        block: &[u8],
-        young: bool,
-        wait: &Wait,
-    ) -> Result<usize, WriteError> {
-        self.turns.set_backlog(self.backlog());
-        match young {
-            true => self.turns.write_young(stream, block, wait).await,
-            false => self.turns.write(stream, block, wait).await,
-        }
+    /// Writes some bytes of a connection of a host, by the order of [`Turns`].
+    pub async fn write(&self, lane: &Lane, stream: &mut SendStream, bytes: &[u8]) -> Result<usize, WriteError> {
+        self.turns.set_gate(self.gate());
+        self.turns.write(lane, stream, bytes).await
     }
-    /// Bytes that long transfers may have in the connection.
-    fn backlog(&self) -> u64 {
-        let window = self.controller.lock().allowed() * PACKET as f64;
-        BACKLOG + (BACKLOG_WINDOWS * window) as u64
+    /// Bytes that long transfers may have in QUIC.
+    fn gate(&self) -> u64 {
+        let controller = self.controller.lock();
+        let (flight, trip) = (controller.allowed() * PACKET as f64, controller.round_trip().as_secs_f64());
+        let supply = (flight * SUPPLY / trip.max(1e-6)).min(MOST_SUPPLY);
+        let unsent = (UNSENT_WINDOWS * flight).max(LEAST_UNSENT).max(supply);
+        let lost = if controller.loses() { LOST_WINDOWS * flight } else { 0.0 };
+        (flight + unsent + lost) as u64
     }
 
     /// Something was written after which the writer may wait for an answer: the datagrams with it are covered, however short they

@@ -1,267 +1,367 @@
-//! Turns of long transfers at a connection that can take no more bytes, and room for the others.
+//! Shares of a tunnel: who sends next, and how much may wait in QUIC.
 //!
-//! quinn wakes all streams that wait for the window of their connection, and of many the last ones that waited get all of it. So
-//! long transfers wait here in order, and only the first of them waits at quinn. Whether it waits for the connection or for the
-//! window of its own stream is seen by a stream that carries nothing: its peer has stopped it, so a write to it fails as soon
-//! as the connection could take bytes.
+//! *The gate.* QUIC sends what it has been given, in turns by streams, and keeps it until it is acknowledged. So it gets little: long transfers
+//! may have a window and a half there (see [`Tunnel`](super::tunnel::Tunnel)), and the next block is written when that has room again. What
+//! waits for that waits here, in an order that this module sets.
 //!
-//! Long transfers may have as many bytes in the connection as its path needs. Young streams may have some more, so that they never
-//! wait for the others: quinn sends them first.
+//! *The order.* Hosts share first, then the connections of a host, as in the isolation of cake. It is start-time fair queueing (Goyal, Vin and
+//! Cheng, SIGCOMM 1996): a block of a connection starts at the time when its last one ended, or now if that has passed, and ends so many bytes
+//! later as it has, times the active connections of its host. The block that starts first is the next one; the time is the start of the last
+//! one. The host of a connection is that of its client, for both directions: a server has no share of its own.
+//!
+//! *New and thin connections.* Who has used less than its share, as keystrokes and requests do, does not wait: up to `BANK` of
+//! what it left to others is sent at once, before the rest, as the list of new queues of FQ-CoDel does (RFC 8290). A new connection begins
+//! with that much. It returns as the others send, never faster than the connection's share.
 
-use std::future::{Future, poll_fn};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use explicate_core::units::Rate;
-use quinn::{Connection, RecvStream, SendStream, VarInt, WriteError};
-use tokio::sync::Mutex;
+use quinn::{Connection, SendStream, WriteError};
+use tokio::sync::oneshot;
 
-use super::open::Wait;
+/// What a connection may send at once of the share that it has not used, bytes of a host with one connection.
+const BANK: u64 = 16 << 10;
+/// What may wait in QUIC beyond the gate: a bank for each connection, and records.
+const BANKS: u64 = 128 << 20;
+/// Bytes that fill a packet, about.
+const PACKET: u64 = 1400;
+/// The longest and the shortest block, bytes.
+const LONGEST: u64 = 32 << 10;
+const SHORTEST: u64 = 4 << 10;
 
-/// Bytes that young streams may have in a connection beyond those of the long transfers.
-pub const YOUNG_ROOM: u64 = 16 << 20;
-/// The first byte of the stream that carries nothing, where the sender's rate follows, 8 bytes, bit/s; 0 if it has none. An older
-/// gateway sends another first byte, and no more.
-const TELLS_RATE: u8 = 1;
+/// Bytes of a connection are served from this time on, which counts bytes.
+type Virtual = u64;
 
-/// Turns at a connection; until its peer has stopped the stream that carries nothing, no stream waits.
+/// The sending half of a connection in the order of a tunnel.
+pub struct Lane {
+    host: IpAddr,
+    /// Another one for each lane.
+    number: u64,
+    /// When its last block ended.
+    ends: AtomicU64,
+    /// Its stream goes first in QUIC.
+    first: AtomicBool,
+}
+
+impl Lane {
+    /// Of a connection whose client has this address.
+    pub fn new(host: IpAddr) -> Lane {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Lane { host, number, ends: AtomicU64::new(0), first: AtomicBool::new(false) }
+    }
+    fn ends(&self) -> Virtual {
+        self.ends.load(Ordering::Relaxed)
+    }
+    /// Has QUIC send the stream's bytes before those of others, or in turns with them.
+    pub fn go(&self, stream: &SendStream, first: bool) {
+        if self.first.swap(first, Ordering::Relaxed) != first {
+            let _ = stream.set_priority(first as i32);
+        }
+    }
+}
+
+struct State {
+    now: Virtual,
+    /// The longest of the last blocks, in the same bytes: who comes back so much later still has its place.
+    longest: Virtual,
+    /// Somebody has the turn.
+    taken: bool,
+    /// Who waits, by the start of its block and in the order of arrival.
+    waiting: BTreeMap<(Virtual, u64), oneshot::Sender<()>>,
+    arrivals: u64,
+    /// When the last blocks of connections end that have not ended yet, and how many connections of a host that are: those that are served
+    /// or wait, whether or not they wait at this moment.
+    active: BTreeMap<(Virtual, u64), IpAddr>,
+    hosts: BTreeMap<IpAddr, u64>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            now: BANK,
+            longest: 0,
+            taken: false,
+            waiting: BTreeMap::new(),
+            arrivals: 0,
+            active: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+        }
+    }
+}
+
+impl State {
+    /// Connections of a host that are active beside one.
+    fn beside(&self, lane: &Lane) -> u64 {
+        let all = self.hosts.get(&lane.host).copied().unwrap_or(0);
+        all - self.active.contains_key(&(lane.ends(), lane.number)) as u64
+    }
+    /// Bytes of a lane are served.
+    fn serve(&mut self, lane: &Lane, start: Virtual, bytes: u64) {
+        let length = bytes * (self.beside(lane) + 1);
+        if self.active.remove(&(lane.ends(), lane.number)).is_some() {
+            self.leave(lane.host);
+        }
+        lane.ends.store(start + length, Ordering::Relaxed);
+        self.active.insert((start + length, lane.number), lane.host);
+        *self.hosts.entry(lane.host).or_default() += 1;
+        self.longest = length.max(self.longest - self.longest / 128);
+    }
+    fn leave(&mut self, host: IpAddr) {
+        if let Some(count) = self.hosts.get_mut(&host) {
+            *count -= 1;
+            if *count == 0 {
+                self.hosts.remove(&host);
+            }
+        }
+    }
+    /// A block starts: what has ended by now is not active any more.
+    fn start(&mut self, at: Virtual) {
+        self.now = self.now.max(at);
+        while let Some(first) = self.active.first_entry().filter(|first| first.key().0 <= self.now) {
+            let host = first.remove();
+            self.leave(host);
+        }
+    }
+    /// The turn goes to who starts first.
+    fn pass(&mut self) {
+        self.taken = false;
+        while let Some((_, next)) = self.waiting.pop_first() {
+            if next.send(()).is_ok() {
+                self.taken = true;
+                return;
+            }
+        }
+    }
+    /// Whether somebody waits whose block starts before.
+    fn starts_before(&self, place: (Virtual, u64)) -> bool {
+        self.waiting.first_key_value().is_some_and(|(first, _)| *first < place)
+    }
+}
+
+/// The order of a tunnel. Before it begins, no stream waits.
 #[derive(Default)]
 pub struct Turns {
-    begun: OnceLock<(Connection, Mutex<SendStream>)>,
-    /// Bytes that long transfers may have in the connection, and the most that they ever may.
-    backlog: AtomicU64,
+    connection: OnceLock<Connection>,
+    state: Mutex<State>,
+    /// Bytes that long transfers may have in QUIC, and the most that they ever may.
+    gate: AtomicU64,
     most: AtomicU64,
 }
 
-/// What two gateways have told each other at the beginning of a connection.
-pub struct Greeted {
-    empty: SendStream,
-    theirs: RecvStream,
-    /// The rate at which the peer sends, if it has said so.
-    pub rate: Option<Rate>,
+/// A turn, or a place among those who wait for one.
+struct Place<'a> {
+    turns: &'a Turns,
+    start: Virtual,
+    arrival: u64,
+    waits: bool,
 }
 
-/// Opens the stream that carries nothing, tells the rate at which this end sends, and hears that of the peer.
-pub async fn greet(connection: &Connection, rate: Option<Rate>) -> Option<Greeted> {
-    let mut empty = connection.open_uni().await.ok()?;
-    let rate = rate.map_or(0, |rate| rate.0);
-    empty.write_all(&[&[TELLS_RATE], &rate.to_be_bytes()[..]].concat()).await.ok()?;
-    let mut theirs = connection.accept_uni().await.ok()?;
-    let (mut first, mut told) = ([0], [0; 8]);
-    theirs.read_exact(&mut first).await.ok()?;
-    if first == [TELLS_RATE] {
-        theirs.read_exact(&mut told).await.ok()?;
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut state = self.turns.state();
+        let waits = self.waits;
+        // Who waits no more has either a place still, or the turn already.
+        if !waits || state.waiting.remove(&(self.start, self.arrival)).is_none() {
+            state.pass();
+        }
     }
-    let rate = Some(Rate(u64::from_be_bytes(told))).filter(|rate| rate.0 > 0);
-    Some(Greeted { empty, theirs, rate })
 }
 
 impl Turns {
-    /// Stops the stream of the peer that carries nothing, and begins when the peer has done so. Long transfers may never have more than
-    /// `most` bytes in the connection.
-    pub async fn begin(&self, connection: &Connection, greeted: Greeted, most: u64) -> Option<()> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Begins. Long transfers may never have more than `most` bytes in QUIC.
+    pub fn begin(&self, connection: &Connection, most: u64) {
         self.most.store(most, Ordering::Relaxed);
-        let Greeted { empty, mut theirs, .. } = greeted;
-        theirs.stop(VarInt::from_u32(0)).ok()?;
-        empty.stopped().await.ok()?;
-        self.begun.set((connection.clone(), Mutex::new(empty))).ok()
+        let _ = self.connection.set(connection.clone());
     }
-    /// Sets how many bytes long transfers may have in the connection.
-    pub fn set_backlog(&self, bytes: u64) {
-        self.backlog.store(bytes.min(self.most.load(Ordering::Relaxed)), Ordering::Relaxed);
+    /// Sets how many bytes long transfers may have in QUIC.
+    pub fn set_gate(&self, bytes: u64) {
+        self.gate.store(bytes.min(self.most.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
-    /// Writes some of a block when it is this stream's turn. Waiting for the window of the stream itself counts as a wait for the peer.
-    pub async fn write(&self, stream: &mut SendStream, block: &[u8], wait: &Wait) -> Result<usize, WriteError> {
-        if let Some((connection, empty)) = self.begun.get() {
-            let mut empty = empty.lock().await;
-            connection.set_send_window(self.backlog.load(Ordering::Relaxed));
-            if let Err(WriteError::ConnectionLost(reason)) = empty.write(&[0]).await {
-                return Err(reason.into());
-            }
-            let mut written = pin!(stream.write(block));
-            if let Poll::Ready(written) = poll_fn(|cx| Poll::Ready(written.as_mut().poll(cx))).await {
-                return written;
-            }
+    fn gate(&self) -> u64 {
+        self.gate.load(Ordering::Relaxed)
+    }
+
+    /// Writes some of these bytes: at once if the connection has used less than its share, else in its turn.
+    pub async fn write(&self, lane: &Lane, stream: &mut SendStream, bytes: &[u8]) -> Result<usize, WriteError> {
+        let Some(connection) = self.connection.get() else { return stream.write(bytes).await };
+        let unused = self.take_unused(lane, bytes.len() as u64) as usize;
+        if unused > 0 {
+            lane.go(stream, true);
+            return self.write_first(stream, &bytes[..unused]).await;
         }
-        // The stream's own window is full: no other stream has to wait for that.
-        wait.during(stream.write(block)).await
+        lane.go(stream, false);
+        let place = self.turn(lane).await;
+        let gate = self.gate();
+        let block = (gate / 32).clamp(SHORTEST, LONGEST) as usize;
+        connection.set_send_window(gate);
+        let written = stream.write(&bytes[..bytes.len().min(block)]).await?;
+        self.state().serve(lane, place.start, written as u64);
+        Ok(written)
     }
-    /// Writes some of a block of a young stream, which takes no turns.
-    pub async fn write_young(&self, stream: &mut SendStream, block: &[u8], wait: &Wait) -> Result<usize, WriteError> {
-        let Some((connection, _)) = self.begun.get() else { return wait.during(stream.write(block)).await };
-        let mut written = pin!(stream.write(block));
-        let writing = poll_fn(|cx| {
-            let backlog = self.backlog.load(Ordering::Relaxed);
-            // quinn looks at the window while it writes, and when it wakes those that wait, which it does not do here.
-            connection.set_send_window(backlog + YOUNG_ROOM);
+    /// Writes some bytes beyond the gate.
+    pub async fn write_first(&self, stream: &mut SendStream, bytes: &[u8]) -> Result<usize, WriteError> {
+        let Some(connection) = self.connection.get() else { return stream.write(bytes).await };
+        let mut written = pin!(stream.write(bytes));
+        poll_fn(|cx| {
+            let gate = self.gate();
+            // QUIC looks at its window while it writes, and when it wakes those that wait, which it does not do here.
+            connection.set_send_window(gate + BANKS);
             let polled = written.as_mut().poll(cx);
-            connection.set_send_window(backlog);
+            connection.set_send_window(gate);
             polled
-        });
-        wait.during(writing).await
+        })
+        .await
+    }
+    /// Uses what the connection has not used of its share, for so many bytes; for how many, and for none if it is too little to be worth
+    /// a packet.
+    fn take_unused(&self, lane: &Lane, bytes: u64) -> u64 {
+        let mut state = self.state();
+        let (beside, from) = (state.beside(lane), lane.ends().max(state.now.saturating_sub(BANK)));
+        let unused = bytes.min(state.now.saturating_sub(from) / (beside + 1));
+        if unused < bytes.min(PACKET) {
+            return 0;
+        }
+        state.serve(lane, from, unused);
+        unused
+    }
+    async fn turn(&self, lane: &Lane) -> Place<'_> {
+        let (mut place, granted) = {
+            let mut state = self.state();
+            let start = lane.ends().max(state.now.saturating_sub(state.longest));
+            let arrival = state.arrivals;
+            state.arrivals += 1;
+            let mut place = Place { turns: self, start, arrival, waits: false };
+            if !state.taken {
+                state.taken = true;
+                state.start(start);
+                return place;
+            }
+            let (grant, granted) = oneshot::channel();
+            state.waiting.insert((start, arrival), grant);
+            place.waits = true;
+            (place, granted)
+        };
+        let mut granted = granted;
+        loop {
+            let _ = granted.await;
+            let mut state = self.state();
+            let key = (place.start, place.arrival);
+            if !state.starts_before(key) {
+                state.start(place.start);
+                place.waits = false;
+                drop(state);
+                return place;
+            }
+            // The one before has come back with its next block, which starts earlier.
+            let (grant, again) = oneshot::channel();
+            state.waiting.insert(key, grant);
+            state.pass();
+            granted = again;
+        }
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Duration;
-
-    use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
-
-    use super::super::identity::{Identity, keygen};
+mod tests {
     use super::*;
-    use crate::patience::PATIENCE;
 
-    const STREAMS: usize = 20;
-    /// Bytes that the connection takes without an acknowledgement, those of a stream that is not read, and of a write.
-    const WINDOW: u32 = 256 << 10;
-    const UNREAD: u32 = 64 << 10;
-    const BLOCK: usize = 16 << 10;
-    const ENOUGH: u64 = 32 << 20;
-
-    fn identity() -> Identity {
-        let folder =
-            std::env::temp_dir().join(format!("explicate-turns-{}-{}", std::process::id(), crate::sys::monotonic()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let _ = keygen(&folder.join("key"));
-        let identity = Identity::load(&folder.join("key")).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
-        identity
-    }
-
-    /// Two ends of a connection, and their endpoints.
-    pub(in super::super) async fn connected() -> (Connection, Connection, [Endpoint; 2]) {
-        let identity = identity();
-        let mut transport = TransportConfig::default();
-        transport.send_window(WINDOW as u64).stream_receive_window(VarInt::from_u32(UNREAD));
-        let transport = Arc::new(transport);
-        let local = "127.0.0.1:0".parse().unwrap();
-        let mut server = ServerConfig::with_crypto(Arc::new(identity.server(vec![identity.public]).unwrap()));
-        server.transport_config(transport.clone());
-        let mut client = ClientConfig::new(Arc::new(identity.client(identity.public).unwrap()));
-        client.transport_config(transport);
-        let (server, from) = (Endpoint::server(server, local).unwrap(), Endpoint::client(local).unwrap());
-        let connecting = from.connect_with(client, server.local_addr().unwrap(), "gateway").unwrap();
-        let incoming = async { server.accept().await.unwrap().await.unwrap() };
-        let (client, accepted) = tokio::join!(connecting, incoming);
-        (client.unwrap(), accepted, [server, from])
-    }
-
-    /// Reads all streams but the first.
-    async fn read(connection: Connection) {
-        let mut kept = Vec::new();
-        while let Ok((send, mut receive)) = connection.accept_bi().await {
-            if receive.id().index() == 0 {
-                kept.push((send, Some(receive)));
-                continue;
-            }
-            kept.push((send, None));
-            tokio::spawn(async move { while let Ok(Some(_)) = receive.read_chunk(BLOCK, true).await {} });
-        }
-    }
-
-    /// Turns at both ends, where long transfers may have [`WINDOW`] in the connection.
-    async fn begun([client, server]: [&Connection; 2]) -> [Arc<Turns>; 2] {
-        let turns: [Arc<Turns>; 2] = Default::default();
-        let greeted = tokio::join!(greet(client, Some(Rate(7))), greet(server, None));
-        let (at_client, at_server) = (greeted.0.unwrap(), greeted.1.unwrap());
-        assert_eq!((at_client.rate, at_server.rate), (None, Some(Rate(7))));
-        let begun =
-            tokio::join!(turns[0].begin(client, at_client, u64::MAX), turns[1].begin(server, at_server, u64::MAX));
-        assert_eq!(begun, (Some(()), Some(())));
-        turns.iter().for_each(|turns| turns.set_backlog(WINDOW as u64));
-        turns
-    }
-
-    /// Bytes of each stream when all of them have written enough.
-    async fn written() -> Vec<u64> {
-        let (client, server, _endpoints) = connected().await;
-        let turns = begun([&client, &server]).await;
-        tokio::spawn(read(server));
-        let counts: Arc<[AtomicU64; STREAMS]> = Arc::default();
-        for i in 0..STREAMS {
-            let (client, turns, counts) = (client.clone(), turns[0].clone(), counts.clone());
-            tokio::spawn(async move {
-                let (mut send, _receive) = client.open_bi().await.unwrap();
-                while let Ok(some) = turns.write(&mut send, &[7; BLOCK], &Wait::default()).await {
-                    counts[i].fetch_add(some as u64, Ordering::Relaxed);
+    /// Bytes that each lane has sent when all of them have always had something to send: `lanes` are the hosts of connections.
+    fn shares(hosts: &[u8], blocks: &[u64], total: u64) -> Vec<u64> {
+        let turns = Turns::default();
+        let lanes: Vec<Lane> = hosts.iter().map(|host| Lane::new(IpAddr::from([10, 0, 0, *host]))).collect();
+        let mut sent = vec![0; hosts.len()];
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let counts = Mutex::new(&mut sent);
+            let each = lanes.iter().enumerate().map(|(index, lane)| {
+                let (turns, counts) = (&turns, &counts);
+                async move {
+                    loop {
+                        let place = turns.turn(lane).await;
+                        // As while QUIC has no room: the others come to wait.
+                        tokio::task::yield_now().await;
+                        let mut counts = counts.lock().unwrap();
+                        if counts.iter().sum::<u64>() >= total {
+                            return;
+                        }
+                        counts[index] += blocks[index];
+                        turns.state().serve(lane, place.start, blocks[index]);
+                    }
                 }
             });
-        }
-        let now = || counts.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<u64>>();
-        while now().iter().sum::<u64>() < ENOUGH {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        now()
-    }
-
-    #[test]
-    fn streams_take_turns_and_one_that_is_not_read_holds_up_no_other() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let written = runtime.block_on(async { tokio::time::timeout(PATIENCE, written()).await }).unwrap();
-        let (unread, others) = (written[0], &written[1..]);
-        assert_eq!(unread, UNREAD as u64);
-        assert!(others.iter().all(|written| *written > UNREAD as u64), "{written:?}");
-    }
-
-    /// Shares over real sockets depend on what the machine does meanwhile.
-    mod timed {
-        use super::*;
-        use crate::figures::{Better, figure};
-
-        #[test]
-        #[ignore = "depends on the machine's speed: make measure"]
-        fn streams_have_equal_shares() {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let written = runtime.block_on(async { tokio::time::timeout(PATIENCE, written()).await }).unwrap();
-            let others = &written[1..];
-            let (sum, squares) = others.iter().fold((0.0, 0.0), |(a, b), &x| (a + x as f64, b + (x * x) as f64));
-            let jain = sum * sum / (others.len() as f64 * squares);
-            figure("gateway/turns: Jain's index of 19 streams", jain, "", Better::More);
-            assert!(jain > 0.97, "{written:?}");
-        }
-    }
-
-    /// A peer that is not read at all takes what its window bears; long transfers fill the backlog, and young streams write on.
-    #[test]
-    fn young_streams_find_room_where_long_transfers_have_filled_theirs() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let (client, server, _endpoints) = connected().await;
-            let [turns, _] = begun([&client, &server]).await;
-            turns.set_backlog(0);
-            let (mut long, _a) = client.open_bi().await.unwrap();
-            let (mut young, _b) = client.open_bi().await.unwrap();
-            let wait = Wait::default();
-            let blocked = tokio::time::timeout(Duration::from_millis(100), turns.write(&mut long, &[7; BLOCK], &wait));
-            assert!(blocked.await.is_err(), "the backlog is full");
-            let written = tokio::time::timeout(PATIENCE, turns.write_young(&mut young, &[7; 9], &wait));
-            assert_eq!(written.await.unwrap().unwrap(), 9);
+            let mut all: Vec<_> = each.map(Box::pin).collect();
+            poll_fn(|cx| {
+                all.retain_mut(|one| one.as_mut().poll(cx).is_pending());
+                if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            })
+            .await;
         });
+        assert!(turns.state().waiting.is_empty() && turns.state().active.len() <= lanes.len());
+        sent
     }
 
-    /// An older gateway sends one byte.
     #[test]
-    fn a_peer_that_tells_no_rate_is_greeted() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    fn hosts_have_equal_shares_and_so_have_the_connections_of_a_host() {
+        // Three connections of one host, one of another, and blocks of several lengths.
+        let sent = shares(&[1, 1, 1, 2], &[4000, 1000, 32_000, 8000], 6_000_000);
+        let of_one: u64 = sent[..3].iter().sum();
+        assert!(of_one.abs_diff(sent[3]) < 200_000, "{sent:?}");
+        assert!(sent[..3].iter().all(|one| one.abs_diff(1_000_000) < 150_000), "{sent:?}");
+    }
+
+    #[test]
+    fn who_has_left_its_share_to_others_does_not_wait() {
+        let turns = Turns::default();
+        let (key, long) = (Lane::new([10, 0, 0, 1].into()), Lane::new([10, 0, 0, 2].into()));
+        let long_sends = |bytes: u64| {
+            let mut state = turns.state();
+            let start = long.ends().max(state.now);
+            state.start(start);
+            state.serve(&long, start, bytes);
+        };
+        assert_eq!(turns.take_unused(&key, 2 * BANK), BANK, "a new one has a bank");
+        assert_eq!(turns.take_unused(&key, 1), 0, "which is empty now");
+        long_sends(10_000);
+        assert_eq!(turns.take_unused(&key, 1), 0, "time is the start of what others send");
+        long_sends(10_000);
+        assert_eq!([20, 9_000].map(|bytes| turns.take_unused(&key, bytes)), [20, 9_000], "and returns");
+        assert_eq!(turns.take_unused(&key, 2_000), 0, "what is left fills no packet");
+        assert_eq!(turns.take_unused(&key, 980), 980);
+        for _ in 0..10 {
+            long_sends(1_000_000);
+            assert_eq!(turns.take_unused(&long, 1), 0, "who always sends has none");
+        }
+        assert_eq!(turns.take_unused(&key, u64::MAX), BANK, "no more than a bank");
+    }
+
+    /// A connection that ends while it waits, or when it has the turn and does not know it yet, holds up no other.
+    #[test]
+    fn a_place_that_is_given_up_is_passed_on() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let (client, server, _endpoints) = connected().await;
-            let older = async {
-                let mut empty = server.open_uni().await.unwrap();
-                empty.write_all(&[0]).await.unwrap();
-                server.accept_uni().await.unwrap().stop(VarInt::from_u32(0)).unwrap();
-                empty.stopped().await.unwrap()
-            };
-            let newer = async {
-                let greeted = greet(&client, Some(Rate(7))).await.unwrap();
-                assert_eq!(greeted.rate, None);
-                Turns::default().begin(&client, greeted, u64::MAX).await.unwrap();
-            };
-            tokio::time::timeout(PATIENCE, async { tokio::join!(older, newer) }).await.unwrap();
+            let turns = Turns::default();
+            let lanes = [1, 2, 3].map(|host| Lane::new(IpAddr::from([10, 0, 0, host])));
+            let has = turns.turn(&lanes[0]).await;
+            let (mut second, mut third) = (Box::pin(turns.turn(&lanes[1])), Box::pin(turns.turn(&lanes[2])));
+            poll_fn(|cx| {
+                assert!(second.as_mut().poll(cx).is_pending() && third.as_mut().poll(cx).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+            drop(has);
+            assert!(turns.state().taken);
+            drop(second);
+            drop(third.await);
+            let state = turns.state();
+            assert!(!state.taken && state.waiting.is_empty());
         });
     }
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use explicate_core::units::Rate;
 
-use super::config::{Config, Peer};
-use super::destinations;
+use super::config::{Config, Limits, Peer};
 use super::mistake::Mistake;
 use super::network::Network;
+use super::{credit, destinations};
 use crate::sys;
 
 /// Where the kernel has its interfaces.
@@ -32,6 +32,7 @@ pub fn warnings(config: &Config) -> Vec<String> {
     for (index, resolved) in resolve(&config.peers, RESOLVING).into_iter().enumerate() {
         found.extend(of_peer(config, index, resolved));
     }
+    found.extend(of_limits(config));
     found.extend(of_networks(config));
     found.into_iter().map(|mistake| config.located(mistake)).collect()
 }
@@ -119,6 +120,19 @@ fn of_networks(config: &Config) -> Vec<Mistake> {
         Some(config.of_peer(index, "networks", message))
     };
     denied.chain(config.peers.iter().enumerate().filter_map(of_peer)).collect()
+}
+
+/// Connections that find no credit.
+fn of_limits(config: &Config) -> Option<Mistake> {
+    let (Limits { connections, peer_bytes, .. }, room) = (config.limits, credit::most_connections(config.limits));
+    if room >= connections as u64 {
+        return None;
+    }
+    let message = format!(
+        "`peer_bytes` = {peer_bytes} has room for {room} connections with a peer, and `connections` is {connections}: raise \
+         `peer_bytes`, or lower `connections`"
+    );
+    Some(Mistake::at("limits.peer_bytes", message).or_at("limits.connections").of("limits"))
 }
 
 /// Addresses of sockets that this machine does not have, and a tunnel that no other machine reaches.
@@ -297,6 +311,25 @@ mod tests {
         for unknown in ["eth1", "eth2", "eth3"] {
             assert!(of(&format!("rate = \"1Gbit/s\"\ninterface = \"{unknown}\"")).is_empty(), "{unknown}");
         }
+    }
+
+    #[test]
+    fn limits_that_contradict_each_other_are_named() {
+        let of = |limits: &str| {
+            let config = config(["", ""], &format!("[limits]\n{limits}"), "192.0.2.9:1");
+            said(&config, of_limits(&config).into_iter().collect())
+        };
+        assert!(of("").is_empty() && of("connections = 16384").is_empty());
+        assert_eq!(
+            of("peer_bytes = 16777216"),
+            [
+                "gateway.toml:6:14: limits: `peer_bytes` = 16777216 has room for 1024 connections with a peer, and `connections` is 4096: \
+              raise `peer_bytes`, or lower `connections`"
+            ]
+        );
+        assert!(
+            of("connections = 16385")[0].starts_with("gateway.toml:6:15: limits: `peer_bytes` = 268435456 has room")
+        );
     }
 
     #[test]

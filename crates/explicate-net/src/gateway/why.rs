@@ -8,7 +8,7 @@
 //! | peer down, key wrong | the peer is not connected; why the last call failed | none |
 //! | source fails | what the source of the rate said last | none |
 //! | limit of connections | open connections; refused ones meanwhile | all that `limits` permits |
-//! | window held | bytes that streams have sent and their hosts have not read | `HELD` of the window of the peer |
+//! | window held | bytes that hosts here have not read, of those that [`credit`](super::credit) leaves to them | `HELD` of `UNREAD_PART` |
 //! | host does not read | how long bytes wait for it, here or there | `SHARE` of the time; `UNREAD` |
 //! | told too high | the guard's signs of a narrower line | the guard's |
 //! | losses | packets lost after repair | the `air_loss` that a limited window bears, else `LOST` |
@@ -30,11 +30,13 @@ const FEWEST: f64 = 50.0;
 /// Round trips above the least one, ms, and as a share of it (as [`guard`](explicate_core::guard) has them).
 const QUEUE: f64 = 25.0;
 const QUEUE_SHARE: f64 = 0.25;
-/// Share of the window of a peer that hosts which do not read may hold.
+/// Share of what credit leaves to hosts that do not read which they may hold.
 const HELD: f64 = 0.9;
+/// And that, as a share of `peer_bytes`: the other half is for hosts that keep reading.
+const UNREAD_PART: f64 = 0.5;
 /// A connection waits for a host if it does so for this share of the time.
 const SHARE: f64 = 0.9;
-/// A window that has been full for so many seconds, two round trips, and the time that a full line takes for it, is not read.
+/// The host of a connection without credit for so many seconds and two round trips does not read.
 const UNREAD: f64 = 1.0;
 /// Most connections that are named.
 const NAMED: usize = 10;
@@ -277,6 +279,9 @@ pub fn holders<'a, 'b>(streams: &'b [Stream<'a>], window: f64) -> Option<(Vec<&'
     Some((all, held))
 }
 
+/// No credit again and again.
+const SLOW: &str = "the far host reads slowly, or `connection_bytes` or `peer_bytes` there is too small for the path";
+
 /// The connections with a peer that wait for hosts, here or there.
 fn hosts(of: &OfPeer<'_>) -> Vec<Cause> {
     let looks = of.looks;
@@ -287,12 +292,7 @@ fn hosts(of: &OfPeer<'_>) -> Vec<Cause> {
         (number(&wait[whose], "sum_s") - earlier.map_or(0.0, |w| number(&w[whose], "sum_s"))) / looks.seconds
     };
     let here = |wait: &&Value| share(wait, "host") >= SHARE;
-    // Behind a full line their windows' bytes may still wait here for their turn.
-    let blocked = |wait: &&&Value| number(&wait["peer"], "now_s") > 0.0;
-    let window = number(of.after, "connection_bytes");
-    let windows = window * all.iter().filter(blocked).count() as f64;
-    let carried = if looks.full() { 8.0 * windows / looks.rate } else { 0.0 };
-    let read_by = UNREAD + 2e-3 * number(of.after, "rtt_ms") + carried;
+    let read_by = UNREAD + 2e-3 * number(of.after, "rtt_ms");
     let unread = |wait: &&Value| number(&wait["peer"], "now_s") >= read_by;
     let slow = |wait: &&Value| !looks.full() && !unread(wait) && share(wait, "peer") >= SHARE;
     let near: Vec<&Value> = all.iter().copied().filter(here).collect();
@@ -300,9 +300,9 @@ fn hosts(of: &OfPeer<'_>) -> Vec<Cause> {
         (all.iter().copied().filter(unread).collect(), all.iter().copied().filter(slow).collect());
     let mut found = Vec::new();
     if !near.is_empty() {
-        let streams: Vec<Stream<'_>> = near.iter().map(|wait| of_wait(wait, window)).collect();
+        let streams: Vec<Stream<'_>> = near.iter().map(|wait| of_wait(wait)).collect();
         let message = "the host here does not read, or slowly";
-        let (name, gain) = match holders(&streams, number(of.after, "peer_bytes")) {
+        let (name, gain) = match holders(&streams, UNREAD_PART * number(of.after, "peer_bytes")) {
             Some(_) => ("window held", f64::INFINITY),
             None => ("near host", looks.room()),
         };
@@ -314,39 +314,37 @@ fn hosts(of: &OfPeer<'_>) -> Vec<Cause> {
     if !slowly.is_empty() {
         // What is on the way says which of the two it is: a window's worth, or less.
         let under_way = looks.used / 8.0 * number(of.after, "rtt_ms") / 1e3 / slowly.len() as f64;
-        let fills = looks.rate > 0.0 && under_way >= 0.5 * window;
+        let fills = looks.rate > 0.0 && under_way >= 0.5 * number(of.after, "connection_bytes");
         let (name, message) = match fills {
-            true => ("window", "`connection_bytes` at the far gateway is too small for the path"),
-            false => ("far host", "the far host reads slowly, or `connection_bytes` there is too small for the path"),
+            true => ("window", "`connection_bytes` or `peer_bytes` at the far gateway is too small for the path"),
+            false => ("far host", SLOW),
         };
         found.push(cause(name, looks.room(), named(of, &slowly, "peer", message)));
-    } else if far.is_empty() && near.is_empty() && !looks.full() && of.more("blocked_by_peer_window") > 0.0 {
-        // A transfer that waits for a full line also finds the window full from time to time.
-        let message = "the far host reads slowly, or `connection_bytes` there is too small for the path";
-        found.push(cause("far host", looks.room(), format!("window of {}: {message}", of.name)));
     }
     found
 }
 
-/// A connection whose host here does not read may hold its whole window.
-fn of_wait<'a>(wait: &'a Value, window: f64) -> Stream<'a> {
+fn of_wait(wait: &Value) -> Stream<'_> {
     let text = |key: &str| wait[key].as_str().unwrap_or("");
-    Stream { who: format!("{} to {}", text("client"), text("destination")), host: text("client"), bytes: window }
+    let who = format!("{} to {}", text("client"), text("destination"));
+    Stream { who, host: text("client"), bytes: number(wait, "held_bytes") }
 }
 
 /// A line that names connections which wait.
 fn named(of: &OfPeer<'_>, all: &[&Value], whose: &str, message: &str) -> String {
-    let one = |wait: &&Value| format!("{} ({:.0} s)", of_wait(wait, 0.0).who, number(&wait[whose], "now_s"));
+    let one = |wait: &&Value| format!("{} ({:.0} s)", of_wait(wait).who, number(&wait[whose], "now_s"));
     let mut names: Vec<String> = all.iter().take(NAMED).map(one).collect();
     if all.len() > NAMED {
         names.push(format!("{} more", all.len() - NAMED));
     }
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
-    let held = match whose {
-        // The windows of this end; those of the far end are in its own report.
-        "host" => format!(
-            " may hold up to {} of {}",
-            megabytes(number(of.after, "connection_bytes") * all.len() as f64),
+    let bytes: f64 = all.iter().map(|wait| number(wait, "held_bytes")).sum();
+    let held = match (whose, all.len()) {
+        // What waits at the far end is in its own report.
+        ("host", count) => format!(
+            " {} {} of {}",
+            if count == 1 { "holds" } else { "hold" },
+            megabytes(bytes),
             megabytes(number(of.after, "peer_bytes"))
         ),
         _ => String::new(),
@@ -362,7 +360,7 @@ mod tests {
     use super::*;
 
     fn report(time: f64, bytes: u64, more: Value) -> Value {
-        let mut peer = json!({ "name": "hub", "connected": true, "packets_sent": 0, "packets_lost": 0, "blocked_by_peer_window": 0,
+        let mut peer = json!({ "name": "hub", "connected": true, "packets_sent": 0, "packets_lost": 0,
                                "rtt_ms": 200.0, "min_rtt_ms": 195.0, "path_mtu": 1428, "black_holes": 0, "parity": true, "air_loss": 0.02 });
         more.as_object().unwrap().iter().for_each(|(key, value)| peer[key] = value.clone());
         json!({ "time_s": time, "port": { "rate_bps": 8e6, "bytes": bytes }, "connections": 3, "limit_connections": 4096,
@@ -391,8 +389,6 @@ mod tests {
         assert_eq!(of(100_000, json!({ "rtt_ms": 230.0 })), [""; 0], "less than a quarter");
         assert_eq!(of(990_000, json!({ "rtt_ms": 260.0 })), ["line full"]);
         assert_eq!(of(100_000, json!({ "path_mtu": 1200, "black_holes": 1 })), ["mtu"]);
-        assert_eq!(of(100_000, json!({ "blocked_by_peer_window": 3 })), ["far host"]);
-        assert_eq!(of(990_000, json!({ "blocked_by_peer_window": 3 })), ["line full"], "as any upload has it");
         assert_eq!(of(0, json!({ "connected": false })), ["peer down"]);
         assert_eq!(of(0, json!({ "connected": false, "failure": "no answer for 10 s" })), ["peer down"]);
         assert_eq!(of(0, json!({ "connected": false, "failure": "invalid peer certificate: x" })), ["key"]);
@@ -420,14 +416,14 @@ mod tests {
         let report = |time: f64, bytes: u64, waits: &[(u64, &str, f64, f64)]| {
             let waiting = waits.iter().map(|(number, whose, now, sum)| {
                 json!({ "number": number, "name": "hub", "client": format!("10.1.0.2:{number}"), "destination": "10.2.0.2:80",
-                        *whose: { "now_s": now, "sum_s": sum } })
+                        "held_bytes": 1 << 20, *whose: { "now_s": now, "sum_s": sum } })
             });
             json!({
                 "time_s": time,
                 "port": { "rate_bps": 8e6, "bytes": bytes },
                 "waiting": waiting.collect::<Vec<_>>(),
-                "peers": [{ "name": "hub", "connected": true, "rtt_ms": 600.0, "blocked_by_peer_window": time,
-                            "connection_bytes": 1 << 20, "peer_bytes": 256 << 20 },
+                "peers": [{ "name": "hub", "connected": true, "rtt_ms": 600.0,
+                            "connection_bytes": 32 << 20, "peer_bytes": 256 << 20 },
                           { "name": "other", "connected": true }],
             })
         };
@@ -436,23 +432,26 @@ mod tests {
         let paused = [(1, "host", 7.0, 7.0), (2, "host", 0.1, 1.95), (3, "host", 0.0, 5.2)];
         assert_eq!(
             of(0, &paused),
-            "window of hub: 2 connections may hold up to 2.1 MB of 268.4 MB; the host here does not read, or slowly: \
+            "window of hub: 2 connections hold 2.1 MB of 268.4 MB; the host here does not read, or slowly: \
              10.1.0.2:1 to 10.2.0.2:80 (7 s), 10.1.0.2:2 to 10.2.0.2:80 (0 s)"
         );
         // Two round trips and a second are 2.2 s.
         let unread = "window of hub: 1 connection; the far host does not read: 10.1.0.2:4 to 10.2.0.2:80 (3 s)";
         assert_eq!(of(0, &[(4, "peer", 2.6, 2.6)]), unread);
-        // A full line takes another 1.05 s for a window.
-        assert_eq!(of(1_990_000, &[(4, "peer", 3.2, 3.2)]), "line: full, 8.0 of 8.0 Mbit/s");
-        assert_eq!(of(1_990_000, &[(4, "peer", 3.4, 3.4)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
-        let five: Vec<(u64, &str, f64, f64)> = (10..15).map(|number| (number, "peer", 5.0, 5.0)).collect();
-        assert_eq!(of(1_990_000, &five), "line: full, 8.0 of 8.0 Mbit/s");
+        assert_eq!(of(1_990_000, &[(4, "peer", 2.1, 2.1)]), "line: full, 8.0 of 8.0 Mbit/s");
+        assert_eq!(of(1_990_000, &[(4, "peer", 2.6, 2.6)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
         assert!(
             of(0, &[(5, "peer", 0.1, 10.95)])
-                .contains("`connection_bytes` there is too small for the path: 10.1.0.2:5")
+                .contains("`connection_bytes` or `peer_bytes` there is too small for the path: 10.1.0.2:5")
         );
         assert_eq!(of(1_990_000, &[(5, "peer", 0.1, 10.95)]), "line: full, 8.0 of 8.0 Mbit/s");
         let many: Vec<(u64, &str, f64, f64)> = (10..22).map(|number| (number, "host", 9.0, 9.0)).collect();
         assert!(of(0, &many).ends_with("10.1.0.2:19 to 10.2.0.2:80 (9 s), 2 more"));
+        // By hand: credit leaves 128 MiB to hosts that do not read, of which 116 are held, or 115.
+        for (mebibytes, wanted) in [(116, "window held"), (115, "near host")] {
+            let mut after = report(3.0, 0, &[(1, "host", 7.0, 7.0)]);
+            after["waiting"][0]["held_bytes"] = json!(mebibytes << 20);
+            assert_eq!(names(&before, &after), [wanted]);
+        }
     }
 }

@@ -11,8 +11,8 @@ pub enum Fault {
     CalledAnew,
     /// A silent path is probed by QUIC alone, ever more rarely.
     Silence,
-    /// The windows of two connections are the window of a peer.
-    Windows,
+    /// What has arrived counts as taken, whether or not its host reads.
+    Unread,
     /// Hosts are asked after two hours whether they are still there.
     KeepAlive,
     /// A host that vanishes while bytes wait for it is left to the kernel.
@@ -30,7 +30,7 @@ pub const ALL: [Fault; 9] = [
     Fault::Cancel,
     Fault::CalledAnew,
     Fault::Silence,
-    Fault::Windows,
+    Fault::Unread,
     Fault::KeepAlive,
     Fault::Waiting,
     Fault::Forgets,

@@ -12,6 +12,8 @@ use super::tcp::{self, End};
 use crate::gateway::preface::Preface;
 use crate::gateway::tcp::Tcp;
 
+/// The last byte of a client's address, if nothing else is wanted.
+pub const CLIENT: u8 = 2;
 /// Port of the first connection; the others follow.
 const PORTS: u16 = 2000;
 /// Time of a segment between a host and its gateway, ns.
@@ -81,8 +83,10 @@ pub enum Server {
 /// A connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plan {
-    /// Site of the client.
+    /// Site of the client, and the last byte of its address.
     pub from: u8,
+    /// See there.
+    pub client_host: u8,
     /// Site of the server.
     pub to: u8,
     /// When it is opened, ns.
@@ -182,7 +186,7 @@ impl World {
         };
         self.record.tell(number as u32, Who::Client, "opens it");
         let [client, near] = self.pair(number, [Who::Client, Who::Near]);
-        let (from, to) = (host(plan.from, 2, number), host(plan.to, 3, number));
+        let (from, to) = (host(plan.from, plan.client_host, number), host(plan.to, 3, number));
         runtime.spawn(Box::pin(gateway.intercepted(near.into(), from, to)));
         self.lives(number, false, client).await;
     }

@@ -121,7 +121,7 @@ impl Machine {
     /// Starts the program, as [`run`](crate::gateway::run()) does.
     pub fn start(&self) {
         self.tell("starts");
-        let mut config = Config::parse(&self.text).expect("a configuration that is valid");
+        let config = Config::parse(&self.text).expect("a configuration that is valid");
         let mut identity = Identity::of(key(self.number)).expect("a key");
         let starts = {
             let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,9 +130,6 @@ impl Machine {
         };
         if is_back(Fault::Forgets) {
             identity.reset_key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &starts.to_be_bytes());
-        }
-        if is_back(Fault::Windows) {
-            config.limits.peer_bytes = 2 * config.limits.connection_bytes.unwrap_or(1 << 20);
         }
         let tasks = Arc::new(Tasks { handles: Mutex::default(), record: self.world.record.clone() });
         let clock = Clock::start();

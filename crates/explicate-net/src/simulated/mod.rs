@@ -29,4 +29,6 @@ pub mod tcp;
 pub use run::{Options, Report, run};
 
 #[cfg(test)]
+mod shares;
+#[cfg(test)]
 mod tests;

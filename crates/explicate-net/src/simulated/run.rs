@@ -31,6 +31,10 @@ pub struct Report {
     pub slowest: u64,
     /// Simulated time, ns.
     pub took: u64,
+    /// When the gateways were connected, ns.
+    pub began: u64,
+    /// How client and server of each connection have fared.
+    pub fared: Vec<[Option<Outcome>; 2]>,
 }
 
 /// The longest that gateways may take to be connected at first.
@@ -119,7 +123,7 @@ impl<'a> Run<'a> {
         let slowest = self.judge();
         let took = clock::elapsed();
         let (events, broken) = self.record.take();
-        Report { events, broken, slowest, took }
+        Report { events, broken, slowest, took, began: self.began, fared: self.world.fared() }
     }
     fn is_connected(&self) -> bool {
         let up = |machine: &Machine| {

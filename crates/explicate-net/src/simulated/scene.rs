@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use explicate_core::presets::FEEDBACKS;
 use explicate_core::rng::{Rng, power};
 
-use super::hosts::{Leaves, Plan, Reads, Script, Server};
+use super::hosts::{CLIENT, Leaves, Plan, Reads, Script, Server};
 use super::machine;
 use super::network::{Path, address};
 use crate::gateway::identity::Identity;
@@ -241,6 +241,7 @@ impl Scene {
         let accepts = Server::Accepts;
         let echo = |from, to, at, rounds| Plan {
             from,
+            client_host: CLIENT,
             to,
             at,
             client: Script::sending(0),
@@ -265,7 +266,7 @@ impl Scene {
                 2 => (Script::sending(size(draws)), Script { answers: true, ..Script::sending(size(draws)) }),
                 _ => (Script::sending(size(draws)), Script::sending(size(draws))),
             };
-            let mut plan = Plan { from, to, at, client, server, accepts, keys: None };
+            let mut plan = Plan { from, client_host: CLIENT, to, at, client, server, accepts, keys: None };
             self.disturb(draws, &mut plan, share);
             self.plans.push(plan);
         }
@@ -276,7 +277,16 @@ impl Scene {
         for _ in 0..CROWD {
             let (client, at) = (Script::sending(150_000), draws.seconds(0.0, 1.0));
             let server = Script { answers: true, ..Script::sending(1) };
-            self.plans.push(Plan { from: 0, to: 1, at, client, server, accepts: Server::Accepts, keys: None });
+            self.plans.push(Plan {
+                from: 0,
+                client_host: CLIENT,
+                to: 1,
+                at,
+                client,
+                server,
+                accepts: Server::Accepts,
+                keys: None,
+            });
         }
     }
     /// Has the hosts of a connection misbehave.

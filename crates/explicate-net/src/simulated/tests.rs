@@ -11,17 +11,17 @@ const SEEDS: std::ops::Range<u64> = 0..200;
 
 /// What today's gateway breaks, with a seed that shows it. When one of them does not break any more, it leaves this list.
 ///
-/// In 439 keystrokes wait for the window of the peer, which a crowd of young connections has filled. In 1029 an end sends nothing behind an
-/// outage, not even acknowledgements, until its tunnel fails.
-const KNOWN: [(Rule, u64); 2] = [(Rule::Stalls, 439), (Rule::Recovers, 1029)];
+/// In 1029 an end sends nothing behind an outage, not even acknowledgements, until its tunnel fails.
+const KNOWN: [(Rule, u64); 1] = [(Rule::Recovers, 1029)];
 
 fn broken(seed: u64, options: Options) -> Vec<Broken> {
     run(&Scene::of(seed), options).broken
 }
 
 /// Others that broke one: prefaces that came 10 s late (347, 376, 1328), a host that did not read when its tunnel was lost (765), hosts
-/// that vanished in an outage (216, 1188), and a tunnel that was dead behind a NAT that took another port (116).
-const BROKE: [u64; 7] = [347, 376, 1328, 765, 216, 1188, 116];
+/// that vanished in an outage (216, 1188), a tunnel that was dead behind a NAT that took another port (116), and keystrokes that waited
+/// for a crowd of young connections (439).
+const BROKE: [u64; 8] = [347, 376, 1328, 765, 216, 1188, 116, 439];
 
 #[test]
 fn no_seed_breaks_a_rule() {
@@ -58,10 +58,10 @@ fn a_seed_repeats_its_events() {
     }
 }
 
-/// The first seed that finds a fault that was mended once and is put back.
+/// The first of the seeds that are judged which finds a fault that was mended once and is put back.
 fn found(fault: Fault) -> Option<u64> {
     let options = Options { fault: Some(fault) };
-    SEEDS.into_iter().find(|seed| !broken(*seed, options).is_empty())
+    SEEDS.chain(BROKE).find(|seed| !broken(*seed, options).is_empty())
 }
 
 #[test]

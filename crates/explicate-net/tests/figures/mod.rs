@@ -3,6 +3,7 @@
 use std::io::Write;
 
 /// Which way a figure is better.
+#[allow(dead_code, reason = "the library's own tests have figures of one way only")]
 #[derive(Clone, Copy)]
 pub(crate) enum Better {
     More,

@@ -52,6 +52,8 @@ const FIRST_PROBE: f64 = 24.0;
 const NEXT_PROBE: f64 = 4.0;
 /// So many packets are acknowledged without an answer of a router before datagrams leave in batches.
 const SILENT: u64 = 100;
+/// So many round trips behind a loss others are expected.
+const LOSES_FOR: u64 = 20;
 /// First window, packets (RFC 9002 section 7.2).
 const INITIAL: f64 = 10.0;
 
@@ -92,6 +94,8 @@ pub struct WindowController {
     /// Bytes in flight after the last acknowledgements.
     in_flight: u64,
     last_sent: Time,
+    /// When losses were last reported.
+    last_loss: Option<Time>,
     granted: bool,
     /// Packets beyond the window, until the next acknowledgement.
     probes: f64,
@@ -150,6 +154,7 @@ impl WindowController {
             srtt: Time::ZERO,
             in_flight: 0,
             last_sent: Time::ZERO,
+            last_loss: None,
             granted: false,
             probes: 0.0,
             acknowledged: 0,
@@ -217,6 +222,10 @@ impl WindowController {
     /// Smoothed round-trip time.
     pub fn round_trip(&self) -> Time {
         self.srtt
+    }
+    /// Packets were lost in the last round trips.
+    pub fn loses(&self) -> bool {
+        self.last_loss.is_some_and(|at| self.clock.now().since(at).0 <= LOSES_FOR * self.srtt.0)
     }
     /// Its variables, and those of the sender.
     pub fn probe(&self, put: Probe<'_>) {
@@ -402,6 +411,7 @@ impl WindowController {
     fn on_loss(&mut self, bytes: u64, ago: Time, persistent: bool) {
         let loss = self.loss(if persistent { LossKind::Timeout } else { LossKind::Duplicates });
         self.round.lost += bytes;
+        self.last_loss = Some(loss.now);
         // quinn reports losses as it finds them; TCP's law takes those of a window for one (RFC 9002 section 7.3.2).
         let once = persistent || loss.now.0.saturating_sub(ago.0) > self.lost_at.0;
         let counts = if self.explicit { self.is_limited() && persistent || self.is_unanswered() && once } else { once };

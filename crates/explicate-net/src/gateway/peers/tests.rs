@@ -157,6 +157,7 @@ fn a_peer_that_names_clients_or_destinations_outside_its_networks_is_reset() {
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = gateway.endpoint.local_addr().unwrap();
         let connection = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
+        greeted(&connection).await;
         for (client, destination, what) in outside {
             let ended = ends(&connection, preface(client, destination)).await;
             assert_eq!(ended, quinn::ReadError::Reset(VarInt::from(Cause::NotAllowed)), "{what}");
@@ -172,7 +173,17 @@ async fn hostile(gateway: &Arc<Gateway>) -> (Endpoint, Connection) {
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let to = gateway.endpoint.local_addr().unwrap();
     let connection = endpoint.connect_with(client(gateway), to, "gateway").unwrap().await.unwrap();
+    greeted(&connection).await;
     (endpoint, connection)
+}
+
+/// Greets a gateway, and keeps the stream of records open.
+async fn greeted(connection: &Connection) {
+    let greeted = credit::greet(connection, None, config::Limits::default()).await.expect("a greeting");
+    tokio::spawn(async move {
+        let _kept = greeted;
+        std::future::pending::<()>().await
+    });
 }
 
 /// Whatever the networks of the site are.
@@ -259,5 +270,50 @@ fn a_peer_that_calls_anew_ends_its_earlier_connection() {
         assert!(ended.to_string().contains("the peer has called anew"), "{ended}");
         assert!(stream.read(&mut [0]).await.is_err());
         assert!(after.close_reason().is_none());
+    });
+}
+
+/// A gateway of an older release calls this one.
+#[test]
+fn a_gateway_of_another_version_is_refused_by_a_sentence() {
+    runtime().block_on(async {
+        let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
+        let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = gateway.endpoint.local_addr().unwrap();
+        let older = gateway.identity.client_of(b"explicate-gateway/1", gateway.identity.public).unwrap();
+        let connecting = endpoint.connect_with(quinn::ClientConfig::new(Arc::new(older)), to, "gateway").unwrap();
+        let answers = async {
+            loop {
+                let incoming = gateway.endpoint.accept().await.unwrap();
+                let Some(incoming) = validated(incoming) else { continue };
+                return gateway.clone().answer(incoming).await.unwrap_err();
+            }
+        };
+        let (called, answered) =
+            tokio::time::timeout(PATIENCE, async { tokio::join!(connecting, answers) }).await.unwrap();
+        let called = sentence(&called.unwrap_err(), Side::Client, gateway.identity.public);
+        for reason in [called, answered] {
+            assert!(reason.contains("different versions") && reason.contains("update the older one"), "{reason}");
+        }
+    });
+}
+
+/// Something else than records, or no greeting.
+#[test]
+fn a_peer_that_does_not_keep_to_the_protocol_is_disconnected() {
+    runtime().block_on(async {
+        let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
+        tokio::spawn(gateway.clone().answer_calls());
+        let to = gateway.endpoint.local_addr().unwrap();
+        let greeting = [&[preface::VERSION], &[0; 11][..], &[9]].concat();
+        for (bytes, how) in [([&greeting[..], &[9; 18]].concat(), "no record of credit"), (vec![1; 13], "no greeting")]
+        {
+            let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+            let connection = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
+            let mut records = connection.open_uni().await.unwrap();
+            records.write_all(&bytes).await.unwrap();
+            let ended = tokio::time::timeout(PATIENCE, connection.closed()).await.expect("it ends");
+            assert!(ended.to_string().contains(how), "{ended}");
+        }
     });
 }

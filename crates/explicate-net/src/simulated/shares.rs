@@ -1,0 +1,207 @@
+//! Shares of a tunnel: keystrokes beside transfers, hosts that do not read, and hosts with many connections.
+#![expect(clippy::print_stdout, reason = "shows the figures")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::hosts::{CLIENT, Leaves, Plan, Reads, Script, Server};
+use super::machine::key;
+use super::network::{Path, address};
+use super::record::{Event, What, Who};
+use super::scene::{SECOND, Scene};
+use super::{Options, run};
+use crate::gateway::identity::Identity;
+
+/// Rates to gateway 1 and back, as told, bit/s.
+const RATES: [u64; 2] = [4_800_000, 19_000_000];
+/// Round trip, ns.
+const ROUND_TRIP: u64 = 200_000_000;
+/// What no transfer sends in a scene, bytes.
+const ENDLESS: u64 = 1 << 40;
+/// The sites of clients and of servers.
+const SITES: (u8, u8) = (0, 1);
+
+/// Two gateways with these rates and default limits; the path carries a little more.
+fn scene(rates: [u64; 2], round_trip: u64, plans: Vec<Plan>) -> Scene {
+    let text = |own: u8| {
+        let peer = 1 - own;
+        let line = Identity::of(key(peer)).unwrap().public.line();
+        let to = if peer == 1 { format!("address = \"{}\"\n", address(peer)) } else { String::new() };
+        format!(
+            "[site]\ninterfaces = [\"lan\"]\nnetworks = [\"198.18.{own}.0/24\"]\nwhen_down = \"reset\"\n\
+             [wan]\nrate = \"{}bit/s\"\n\
+             [[peer]]\nname = \"gateway-{peer}\"\nkey = \"{line}\"\nnetworks = [\"198.18.{peer}.0/24\"]\n{to}",
+            rates[own as usize]
+        )
+    };
+    let rate = 1.1 * *rates.iter().max().unwrap() as f64 / 8.0;
+    let path = Path { rate, delay: round_trip / 2, queue: 1 << 20, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 };
+    Scene {
+        seed: 1,
+        paths: vec![(0, 1, path)],
+        texts: vec![text(0), text(1)],
+        plans,
+        happens: Vec::new(),
+        kinds: BTreeSet::new(),
+        capacity: 128 << 10,
+        window: 32 << 20,
+        peer_window: 256 << 20,
+        keys: [usize::MAX; 2],
+    }
+}
+
+fn plan(client_host: u8, at: u64, client: Script, server: Script) -> Plan {
+    let (from, to) = SITES;
+    Plan { from, client_host, to, at, client, server, accepts: Server::Accepts, keys: None }
+}
+
+/// An upload or a download of this host that its client resets after so long.
+fn transfer(client_host: u8, at: u64, takes: u64, upload: bool) -> Plan {
+    let (sends, reads) = (Script::sending(ENDLESS), Script { answers: true, ..Script::sending(1) });
+    let (client, server) = if upload { (sends, reads) } else { (Script { idles: true, ..Script::sending(1) }, sends) };
+    plan(client_host, at, Script { leaves: Some((takes, Leaves::Reset)), ..client }, server)
+}
+
+/// Keystrokes of this host: how many, and the time between two, ns.
+fn keys(client_host: u8, at: u64, rounds: u32, every: u64) -> Plan {
+    Plan { keys: Some((rounds, every)), ..plan(client_host, at, Script::sending(0), Script::sending(0)) }
+}
+
+/// The 99th percentile of the echoes' times, and the longest, ns.
+fn echoes(scene: &Scene) -> (u64, u64) {
+    let report = run(scene, Options::default());
+    assert!(report.broken.is_empty(), "{:#?}", &report.broken[..report.broken.len().min(5)]);
+    let mut times: Vec<u64> = report
+        .fared
+        .iter()
+        .flat_map(|[client, _]| client.iter().flat_map(|client| &client.keys))
+        .map(|key| key.1)
+        .collect();
+    times.sort_unstable();
+    (times[(times.len() * 99).div_ceil(100) - 1], times[times.len() - 1])
+}
+
+/// Four terminals, two of the host with the transfers and two of another one, from 5 s after the last transfer began.
+fn beside(uploads: usize, downloads: usize) -> Scene {
+    let (began, rounds, every) = (SECOND, 45, SECOND / 50);
+    let from = began + 5 * SECOND;
+    let takes = 5 * SECOND + rounds as u64 * (every + 2 * ROUND_TRIP);
+    let mut plans: Vec<Plan> =
+        (0..4).map(|n| keys(CLIENT + n % 2, from + n as u64 * 7_000_000, rounds, every)).collect();
+    for upload in (0..uploads).map(|_| true).chain((0..downloads).map(|_| false)) {
+        plans.push(transfer(CLIENT, began, takes, upload));
+    }
+    scene(RATES, ROUND_TRIP, plans)
+}
+
+#[test]
+fn keystrokes_do_not_wait_for_transfers() {
+    judge_echoes(&[(1, 0), (3, 0), (60, 0)]);
+}
+
+#[test]
+#[ignore = "takes minutes: 19 Mbit/s in simulated time"]
+fn keystrokes_do_not_wait_for_downloads() {
+    judge_echoes(&[(0, 1), (0, 3), (0, 10), (0, 60), (10, 10), (60, 60)]);
+}
+
+fn judge_echoes(cases: &[(usize, usize)]) {
+    let idle = echoes(&beside(0, 0)).0;
+    println!("idle: {:.1} ms", idle as f64 / 1e6);
+    for &(uploads, downloads) in cases {
+        let (p99, longest) = echoes(&beside(uploads, downloads));
+        let over = |time: u64| (time as f64 - idle as f64) / 1e6;
+        println!(
+            "{uploads} uploads, {downloads} downloads: p99 {:.1} ms over idle, longest {:.1}",
+            over(p99),
+            over(longest)
+        );
+        assert!(p99 <= idle + 20_000_000, "{uploads} uploads, {downloads} downloads: {:.1} ms", over(p99));
+    }
+}
+
+/// Bytes that each host's connections have carried to the reading end between two times, ns after the gateways were connected.
+fn carried(scene: &Scene, from: u64, to: u64) -> Vec<u64> {
+    let report = run(scene, Options::default());
+    assert!(report.broken.is_empty(), "{:#?}", &report.broken[..report.broken.len().min(5)]);
+    let mut hosts = BTreeMap::new();
+    for Event { at, what } in report.events {
+        let What::Read(number, who, bytes) = what else { continue };
+        if matches!(who, Who::Client | Who::Server) && (report.began + from..report.began + to).contains(&at) {
+            *hosts.entry(scene.plans[number as usize].client_host).or_insert(0) += bytes as u64;
+        }
+    }
+    hosts.into_values().collect()
+}
+
+fn jain(of: &[u64]) -> f64 {
+    let (sum, squares) = of.iter().fold((0.0, 0.0), |(a, b), &x| (a + x as f64, b + (x * x) as f64));
+    sum * sum / (of.len() as f64 * squares)
+}
+
+/// Transfers of hosts with so many connections each.
+fn hosts(connections: &[usize], upload: bool, takes: u64) -> Scene {
+    let of_host = |(host, count): (usize, &usize)| vec![transfer(CLIENT + host as u8, SECOND, takes, upload); *count];
+    scene(RATES, ROUND_TRIP, connections.iter().enumerate().flat_map(of_host).collect())
+}
+
+fn judge_shares(cases: &[&[usize]], upload: bool) {
+    let (from, to) = (8 * SECOND, 18 * SECOND);
+    let single: u64 = carried(&hosts(&[1], upload, to), from, to).iter().sum();
+    for connections in cases {
+        let shares = carried(&hosts(connections, upload, to), from, to);
+        let (sum, jain) = (shares.iter().sum::<u64>(), jain(&shares));
+        let part = sum as f64 / single as f64;
+        println!("upload {upload}, {connections:?}: {part:.3} of the single transfer, Jain's index {jain:.3}");
+        assert_eq!(shares.len(), connections.len());
+        assert!(jain >= 0.95, "upload {upload}, {connections:?}: {shares:?}");
+        assert!(part >= 0.97, "upload {upload}, {connections:?}: {sum} of {single}");
+    }
+}
+
+#[test]
+fn a_hundred_connections_carry_as_much_as_one() {
+    judge_shares(&[&[100]], true);
+}
+
+#[test]
+#[ignore = "does not hold yet: of [1, 10, 100] uploads the single one has 0.55 of its share, Jain's index 0.91"]
+fn hosts_have_equal_shares_however_many_connections_they_have() {
+    for upload in [true, false] {
+        judge_shares(&[&[100], &[1, 10, 100], &[1, 1, 1, 10, 10, 10, 1, 30, 1, 1]], upload);
+    }
+}
+
+/// Connections whose ends do not read, up and down, and reset themselves at last; a transfer of another host has its rate meanwhile.
+fn unread(connections: usize, limits: &str, upload: bool) {
+    let (from, takes, end) = (25 * SECOND, 5 * SECOND, 32 * SECOND);
+    let plans = |unread: usize| {
+        let mut plans = vec![transfer(CLIENT + 1, from, takes, upload)];
+        for number in 0..unread {
+            let (sends, reads) = (Script::sending(ENDLESS), Script { reads: Reads::Never, ..Script::sending(0) });
+            let (client, server) =
+                if number % 2 == 0 { (sends, reads) } else { (Script { idles: true, ..reads }, sends) };
+            let at = SECOND + (number as u64 % 1000) * 2_000_000;
+            plans.push(plan(CLIENT, at, Script { leaves: Some((end - at, Leaves::Reset)), ..client }, server));
+        }
+        let mut scene = Scene { capacity: 4 << 10, ..scene([15_000_000; 2], 40_000_000, plans) };
+        scene.texts.iter_mut().for_each(|text| text.push_str(limits));
+        scene
+    };
+    let rate = |scene: &Scene| carried(scene, from + SECOND, from + takes).last().copied().unwrap_or(0);
+    let (alone, beside) = (rate(&plans(0)), rate(&plans(connections)));
+    println!("upload {upload}, beside {connections} unread: {:.3} of the rate alone", beside as f64 / alone as f64);
+    assert!(beside as f64 >= 0.9 * alone as f64, "upload {upload}: {beside} of {alone}");
+}
+
+#[test]
+#[ignore = "takes minutes: fills what hosts that do not read may hold"]
+fn hosts_that_do_not_read_stop_no_other() {
+    unread(100, "[limits]\npeer_bytes = 67108864\n", true);
+    unread(100, "[limits]\npeer_bytes = 67108864\n", false);
+}
+
+#[test]
+#[ignore = "takes a minute: four thousand connections"]
+fn four_thousand_connections_that_nobody_reads_stop_no_other() {
+    unread(4095, "[limits]\npeer_bytes = 67108864\n", false);
+}
