@@ -109,7 +109,7 @@ pub struct SenderEndpoint {
     allowance: Allowance,
     recovery: RecoveryHandle,
     /// Kept by explicit flows until the other end has answered.
-    fallback: Option<Fallback>,
+    fallback: Option<Box<Fallback>>,
     /// Its first window, if the flow's parameters give one, else NaN.
     initial_window: f32,
     /// The congestion header of data packets, as far as it is known before they leave.
@@ -179,7 +179,7 @@ impl SenderEndpoint {
         let mut sender = init.protocol.sender(&sender_init);
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let initial_window = init.values.number("initial_window").map_or(f32::NAN, |window| window as f32);
-        let fallback = init.protocol.explicit().then(|| Fallback::new(init));
+        let fallback = init.protocol.explicit().then(|| Box::new(Fallback::new(init)));
         if let Some(fallback) = fallback.as_ref().filter(|_| guarded) {
             let tcp = fallback.guarding(Own { initial_window, paced: params.paced }, init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
