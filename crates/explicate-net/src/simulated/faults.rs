@@ -23,10 +23,12 @@ pub enum Fault {
     Orderly,
     /// A tunnel stays at the address from which the peer has called.
     Moves,
+    /// All streams write into QUIC as they like, keystrokes behind what long transfers have there.
+    Ungated,
 }
 
 /// All of them.
-pub const ALL: [Fault; 9] = [
+pub const ALL: [Fault; 10] = [
     Fault::Cancel,
     Fault::CalledAnew,
     Fault::Silence,
@@ -36,6 +38,7 @@ pub const ALL: [Fault; 9] = [
     Fault::Forgets,
     Fault::Orderly,
     Fault::Moves,
+    Fault::Ungated,
 ];
 
 thread_local! {
