@@ -55,7 +55,7 @@ pub fn controller_config(protocol: &str, air_loss: f64) -> Result<ControllerConf
     followed.map(|protocol| ControllerConfig::new(protocol, air_loss)).ok_or_else(|| {
         let names = registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
-        Error::Input(format!("QUIC follows {}, not `{protocol}`; --transport udp has all protocols", names.join(", ")))
+        Error::Input(format!("QUIC follows {}, not `{protocol}`, which only `explicated lab` runs", names.join(", ")))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Files that arrive by QUIC and by UDP: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
+//! Files that arrive: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,14 +18,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder, removed after the test, with a folder `in` for files that arrive, and the transport by which they arrive.
-struct Place(PathBuf, &'static str);
+/// A folder, removed after the test, with a folder `in` for files that arrive.
+struct Place(PathBuf);
 
 impl Place {
-    fn new(transport: &'static str) -> Place {
+    fn new() -> Place {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let place =
-            Place(std::env::temp_dir().join(format!("explicate-files-{}-{count}", std::process::id())), transport);
+        let place = Place(std::env::temp_dir().join(format!("explicate-files-{}-{count}", std::process::id())));
         fs::create_dir_all(place.folder()).unwrap();
         let sender = place.state("sender").identity().unwrap().public;
         place.state("receiver").add_sender(sender, "127.0.0.1").unwrap();
@@ -37,15 +36,15 @@ impl Place {
     fn state(&self, whose: &str) -> State {
         State::open(Some(&self.0.join(whose))).unwrap()
     }
-    /// The program with a command, by the transport of this place and with the keys of one end.
+    /// The program with a command and the keys of one end.
     fn command(&self, command: &str, whose: &str) -> Command {
         let mut program = Command::new(PROGRAM);
-        program.args([command, "--transport", self.1, "--state"]).arg(self.0.join(whose));
+        program.args([command, "--state"]).arg(self.0.join(whose));
         program
     }
     fn sender(&self, address: &str, path: &Path) -> Command {
         let mut command = self.command("send", "sender");
-        command.args([address, "--json", "-p", "cubic/sack"]).arg(path);
+        command.args([address, "--json", "-p", "cubic"]).arg(path);
         command
     }
     /// Sends a file to its end: whether it went well, and what was said.
@@ -136,38 +135,9 @@ impl Drop for Recv {
     }
 }
 
-/// Tests by both transports.
-macro_rules! by_both {
-    ($($test:ident)*) => {
-        mod quic {
-            $(#[test] fn $test() { super::$test(&super::Place::new("quic")); })*
-        }
-        mod udp {
-            $(#[test] fn $test() { super::$test(&super::Place::new("udp")); })*
-        }
-    };
-}
-
-by_both! {
-    a_file_that_is_there_is_not_replaced_unless_asked
-    the_mode_is_kept_but_no_set_user_id
-    a_transfer_goes_on_where_a_killed_receiver_stopped
-    a_transfer_goes_on_where_a_killed_sender_stopped
-    a_part_that_was_damaged_meanwhile_is_removed_and_told
-    parts_that_nobody_comes_for_are_removed
-    a_file_that_comes_meanwhile_stays_as_it_is
-    of_two_senders_of_one_name_the_second_is_told_at_once
-    of_two_receivers_in_one_folder_one_gives_the_name
-    a_part_that_is_changed_while_it_is_written_gets_no_name
-    more_than_the_quota_is_refused_at_once
-    a_folder_that_cannot_be_written_is_said_at_the_start
-    a_name_that_begins_with_a_dash_gets_another
-    a_pipe_is_refused_and_does_not_block
-    a_file_that_may_not_be_read_needs_no_capabilities
-    a_signal_ends_the_first_reading_of_a_long_file
-}
-
-fn a_file_that_is_there_is_not_replaced_unless_asked(place: &Place) {
+#[test]
+fn a_file_that_is_there_is_not_replaced_unless_asked() {
+    let place = &Place::new();
     let (path, new) = place.file("a.bin", 3_000_000, 1);
     fs::write(place.folder().join("a.bin"), b"old").unwrap();
     let recv = Recv::start(place, &[]);
@@ -182,7 +152,9 @@ fn a_file_that_is_there_is_not_replaced_unless_asked(place: &Place) {
     place.comes_to_have(&["a.bin"]);
 }
 
-fn the_mode_is_kept_but_no_set_user_id(place: &Place) {
+#[test]
+fn the_mode_is_kept_but_no_set_user_id() {
+    let place = &Place::new();
     let recv = Recv::start(place, &[]);
     for (name, mode, kept) in [("secret", 0o600, 0o600), ("program", 0o4755, 0o755), ("only", 0o440, 0o440)] {
         let (path, _) = place.file(name, 1000, 2);
@@ -262,7 +234,9 @@ fn total(said: &str, which: &str) -> u64 {
 
 const LONG: usize = 60_000_000;
 
-fn a_transfer_goes_on_where_a_killed_receiver_stopped(place: &Place) {
+#[test]
+fn a_transfer_goes_on_where_a_killed_receiver_stopped() {
+    let place = &Place::new();
     let (path, content) = place.file("long", LONG, 3);
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
@@ -276,7 +250,9 @@ fn a_transfer_goes_on_where_a_killed_receiver_stopped(place: &Place) {
     place.comes_to_have(&["long"]);
 }
 
-fn a_transfer_goes_on_where_a_killed_sender_stopped(place: &Place) {
+#[test]
+fn a_transfer_goes_on_where_a_killed_sender_stopped() {
+    let place = &Place::new();
     let (path, content) = place.file("long", LONG, 4);
     let recv = Recv::start(place, &[]);
     drop(half_way(place, &recv, &path));
@@ -287,7 +263,9 @@ fn a_transfer_goes_on_where_a_killed_sender_stopped(place: &Place) {
     place.comes_to_have(&["long"]);
 }
 
-fn a_part_that_was_damaged_meanwhile_is_removed_and_told(place: &Place) {
+#[test]
+fn a_part_that_was_damaged_meanwhile_is_removed_and_told() {
+    let place = &Place::new();
     let (path, content) = place.file("long", LONG, 5);
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
@@ -306,7 +284,9 @@ fn a_part_that_was_damaged_meanwhile_is_removed_and_told(place: &Place) {
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
 }
 
-fn parts_that_nobody_comes_for_are_removed(place: &Place) {
+#[test]
+fn parts_that_nobody_comes_for_are_removed() {
+    let place = &Place::new();
     let (path, _) = place.file("long", LONG, 6);
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
@@ -322,7 +302,9 @@ fn parts_that_nobody_comes_for_are_removed(place: &Place) {
     place.comes_to_have(&[]);
 }
 
-fn a_file_that_comes_meanwhile_stays_as_it_is(place: &Place) {
+#[test]
+fn a_file_that_comes_meanwhile_stays_as_it_is() {
+    let place = &Place::new();
     let (path, content) = place.file("long", LONG, 7);
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
@@ -335,7 +317,9 @@ fn a_file_that_comes_meanwhile_stays_as_it_is(place: &Place) {
     assert!(good && place.arrived("long").unwrap() == content && sent(&said) == 0, "{said}");
 }
 
-fn of_two_senders_of_one_name_the_second_is_told_at_once(place: &Place) {
+#[test]
+fn of_two_senders_of_one_name_the_second_is_told_at_once() {
+    let place = &Place::new();
     let (path, content) = place.file("long", LONG, 8);
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
@@ -348,7 +332,9 @@ fn of_two_senders_of_one_name_the_second_is_told_at_once(place: &Place) {
     assert!(place.arrived("long").unwrap() == content);
 }
 
-fn of_two_receivers_in_one_folder_one_gives_the_name(place: &Place) {
+#[test]
+fn of_two_receivers_in_one_folder_one_gives_the_name() {
+    let place = &Place::new();
     let contents = [12, 13].map(|seed| {
         let folder = place.0.join(format!("from{seed}"));
         fs::create_dir(&folder).unwrap();
@@ -371,7 +357,9 @@ fn of_two_receivers_in_one_folder_one_gives_the_name(place: &Place) {
 }
 
 /// The comparison reads the disk, not the data that arrived.
-fn a_part_that_is_changed_while_it_is_written_gets_no_name(place: &Place) {
+#[test]
+fn a_part_that_is_changed_while_it_is_written_gets_no_name() {
+    let place = &Place::new();
     let (path, _) = place.file("long", LONG, 14);
     let recv = Recv::start(place, &[]);
     let sending = half_way(place, &recv, &path);
@@ -381,7 +369,9 @@ fn a_part_that_is_changed_while_it_is_written_gets_no_name(place: &Place) {
     place.comes_to_have(&[]);
 }
 
-fn more_than_the_quota_is_refused_at_once(place: &Place) {
+#[test]
+fn more_than_the_quota_is_refused_at_once() {
+    let place = &Place::new();
     let recv = Recv::start(place, &["--quota", "5000000"]);
     let (small, _) = place.file("small", 3_000_000, 9);
     let (good, said) = place.send(&recv, &small);
@@ -392,7 +382,9 @@ fn more_than_the_quota_is_refused_at_once(place: &Place) {
     place.comes_to_have(&["small"]);
 }
 
-fn a_folder_that_cannot_be_written_is_said_at_the_start(place: &Place) {
+#[test]
+fn a_folder_that_cannot_be_written_is_said_at_the_start() {
+    let place = &Place::new();
     let folder = place.0.join("closed");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
@@ -405,7 +397,9 @@ fn a_folder_that_cannot_be_written_is_said_at_the_start(place: &Place) {
     assert!(status.code() == Some(1) && said.contains("cannot write into"), "{status}: {said}");
 }
 
-fn a_name_that_begins_with_a_dash_gets_another(place: &Place) {
+#[test]
+fn a_name_that_begins_with_a_dash_gets_another() {
+    let place = &Place::new();
     let (path, _) = place.file("-rf", 1000, 11);
     let recv = Recv::start(place, &[]);
     let (good, said) = place.send(&recv, &path);
@@ -413,7 +407,9 @@ fn a_name_that_begins_with_a_dash_gets_another(place: &Place) {
     place.comes_to_have(&["_rf"]);
 }
 
-fn a_pipe_is_refused_and_does_not_block(place: &Place) {
+#[test]
+fn a_pipe_is_refused_and_does_not_block() {
+    let place = &Place::new();
     let path = place.0.join("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let recv = Recv::start(place, &[]);
@@ -422,7 +418,9 @@ fn a_pipe_is_refused_and_does_not_block(place: &Place) {
     assert!(status != Some(0) && said.contains("a regular file"), "{said}");
 }
 
-fn a_file_that_may_not_be_read_needs_no_capabilities(place: &Place) {
+#[test]
+fn a_file_that_may_not_be_read_needs_no_capabilities() {
+    let place = &Place::new();
     let (path, _) = place.file("locked", 1000, 12);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     let recv = Recv::start(place, &[]);
@@ -430,7 +428,9 @@ fn a_file_that_may_not_be_read_needs_no_capabilities(place: &Place) {
     assert!(!good && said.contains("locked: Permission denied") && !said.contains("CAP_"), "{said}");
 }
 
-fn a_signal_ends_the_first_reading_of_a_long_file(place: &Place) {
+#[test]
+fn a_signal_ends_the_first_reading_of_a_long_file() {
+    let place = &Place::new();
     let path = place.0.join("long");
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let recv = Recv::start(place, &[]);

@@ -19,24 +19,24 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder, removed after the test: `in` for files that arrive, `out` for files to send, and state folders.
-struct Place(PathBuf);
+pub(crate) struct Place(PathBuf);
 
 impl Place {
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = Place(std::env::temp_dir().join(format!("explicate-quic-{}-{count}", std::process::id())));
         fs::create_dir_all(place.0.join("in")).unwrap();
         fs::create_dir_all(place.0.join("out")).unwrap();
         place
     }
-    fn file(&self, name: &str, bytes: usize) -> (PathBuf, Vec<u8>) {
+    pub(crate) fn file(&self, name: &str, bytes: usize) -> (PathBuf, Vec<u8>) {
         let mut rng = Rng::stream(bytes as u64, name);
         let content: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| rng.next_u64().to_ne_bytes()).take(bytes).collect();
         let path = self.0.join("out").join(name);
         fs::write(&path, &content).unwrap();
         (path, content)
     }
-    fn arrived(&self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn arrived(&self, name: &str) -> Option<Vec<u8>> {
         fs::read(self.0.join("in").join(name)).ok()
     }
     fn state(&self, whose: &str) -> String {
@@ -48,7 +48,7 @@ impl Place {
         parts.filter_map(|part| Some(part.ok()?.metadata().ok()?.len())).sum()
     }
     /// Sends by a sender of this name.
-    fn send(&self, whose: &str, to: &str, arguments: &[&str]) -> Sent {
+    pub(crate) fn send(&self, whose: &str, to: &str, arguments: &[&str]) -> Sent {
         let output = self.sender(whose, to, arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).to_string() + &String::from_utf8_lossy(&output.stderr);
         Sent { status: output.status.code(), said }
@@ -66,13 +66,13 @@ impl Drop for Place {
     }
 }
 
-struct Sent {
+pub(crate) struct Sent {
     status: Option<i32>,
-    said: String,
+    pub(crate) said: String,
 }
 
 impl Sent {
-    fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         self.status == Some(0)
     }
     fn bytes(&self, which: &str) -> u64 {
@@ -84,10 +84,10 @@ impl Sent {
 }
 
 /// A receiver, ended on drop.
-struct Recv {
+pub(crate) struct Recv {
     child: Child,
     lines: BufReader<ChildStdout>,
-    address: String,
+    pub(crate) address: String,
     line: String,
 }
 
@@ -108,7 +108,7 @@ impl Recv {
         recv
     }
     /// A receiver that is paired with the sender `a`.
-    fn paired(place: &Place, options: &[&str]) -> Recv {
+    pub(crate) fn paired(place: &Place, options: &[&str]) -> Recv {
         let recv = Recv::start(place, options);
         let sent = place.send("a", &recv.address, &["-n", "1000", "--pair", &recv.line]);
         assert!(sent.is_good(), "{}", sent.said);
@@ -125,6 +125,9 @@ impl Recv {
         }
         panic!("the receiver reports no `{kind}`");
     }
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -138,7 +141,7 @@ impl Drop for Recv {
     }
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -415,21 +418,6 @@ fn a_receiver_answers_probes_and_is_advised_on() {
     assert_eq!(of_path("mtu"), 1500.0, "{advice}");
     let found = run(&["probe", "--time", "0.5"]);
     assert!(found["probes_answered"].as_u64() > Some(0), "{found}");
-}
-
-#[test]
-fn ends_of_different_transports_say_so() {
-    let place = Place::new();
-    let recv = Recv::paired(&place, &[]);
-    let (path, _) = place.file("a", 1000);
-    let by_udp = place.send("a", &recv.address, &[text(&path), "--transport", "udp"]);
-    assert!(by_udp.status == Some(1) && by_udp.said.contains("receives by QUIC"), "{}", by_udp.said);
-    let address = recv.address.clone();
-    drop(recv);
-    let _udp = Recv::start_at(&place, &address, &["--transport", "udp"]);
-    let by_quic = place.send("a", &address, &[text(&path), "--patience", "1"]);
-    assert!(by_quic.status == Some(1) && by_quic.said.contains("and not by UDP"), "{}", by_quic.said);
-    assert_eq!(place.arrived("a"), None);
 }
 
 /// Without `--bind` a receiver listens at all addresses of both families.
