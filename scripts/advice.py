@@ -1,6 +1,6 @@
 """Which protocol serves which path: the table behind `explicated advise`, made with the simulator.
 
-    python scripts/advice.py --write     make the CSV beside the command, and the tables of docs/linux.md, anew
+    python scripts/advice.py --write     make the CSV beside the command, and the tables of docs/files.md, anew
     python scripts/advice.py --print     only the tables, from the CSV
 
 A path is a link with losses at random in both directions, behind a port with a drop-tail queue of one bandwidth-delay
@@ -27,7 +27,7 @@ import explicate
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "crates/explicate-net/src/commands/advice.csv"
-PAGE = ROOT / "docs/linux.md"
+PAGE = ROOT / "docs/files.md"
 
 EXPLICIT = {
     "xcp": ("xcp", "LR-XCP", "LR-LMXCP"),

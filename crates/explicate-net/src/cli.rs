@@ -69,7 +69,7 @@ pub enum Command {
     Router(Router),
     /// Emulates a link between two interfaces: rate, delay, queue, losses
     Link(Link),
-    /// Measures capacity and available bandwidth of the path to `explicated recv`
+    /// Measures capacity and available bandwidth of the path to a paired `explicated recv`
     Probe(Probe),
     /// Recommends a protocol for a path, from a table made with the simulator
     Advise(Advise),
@@ -339,11 +339,17 @@ pub struct Forwarding {
 /// `explicated probe`.
 #[derive(Args, Debug)]
 pub struct Probe {
-    /// The other end: a name or IPv4 address, `host` or `host:port`
+    /// The receiver: a name or IPv4 address, `host` or `host:port`
     pub peer: String,
     /// Estimator of the available bandwidth: one of the core's that send probes
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Duration of the measurement, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
@@ -355,9 +361,14 @@ pub struct Probe {
 /// `explicated advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    /// Probe the path to this host, which runs `explicated recv`: a name or IPv4 address; without it the options describe the
-    /// path
+    /// Probe the path to this paired receiver: a name or IPv4 address; without it the options describe the path
     pub peer: Option<String>,
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE", requires = "peer")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Round-trip time of the path, as in 600ms
     #[arg(long)]
     pub rtt: Option<String>,

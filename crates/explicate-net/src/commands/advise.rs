@@ -6,13 +6,12 @@ use explicate_core::registry;
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
-use super::probe::peer;
+use super::probe::measured;
 use super::say::say;
 use super::words;
 use crate::cli::Advise;
-use crate::endpoint::auth::random;
-use crate::endpoint::probe::{Prober, Sight, median};
 use crate::error::{Error, Result};
+use crate::files::prober::{Prober, Sight, median};
 use crate::gateway::controller::ControllerConfig;
 use crate::sys;
 
@@ -105,7 +104,7 @@ struct Path {
     trip: f64,
     loss: f64,
     rate: f64,
-    packet: Option<u16>,
+    packet: Option<usize>,
     routers: Vec<String>,
 }
 
@@ -152,13 +151,15 @@ fn told(row: &Row) -> Value {
 }
 
 /// Probes the path to a host.
-fn probed(args: &Advise, host: &str) -> Result<Sight> {
-    let mut prober = Prober::open(peer(host)?, u64::from_be_bytes(random()?), None)?;
-    prober.look(Time::from_secs_f64(args.time), &sys::stopped)
+fn probed(args: &Advise, host: &str) -> Result<(Sight, usize)> {
+    let length = Time::from_secs_f64(args.time);
+    let measure = move |prober: &mut Prober| prober.look(length, &sys::stopped);
+    measured(host, args.state.as_deref(), args.pair.as_deref(), measure)
 }
 
 /// The path: given properties have precedence over measured ones.
-fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Path> {
+fn path(args: &Advise, seen: Option<&(Sight, usize)>, routers: Vec<String>) -> Result<Path> {
+    let (seen, packet) = (seen.map(|(sight, _)| sight), seen.map(|(_, packet)| *packet));
     // The parser's message without the position, since the text is not the user's.
     let said =
         |error: &Error, key: &str| error.to_string().rsplit(&format!("`{key}`: ")).next().unwrap_or("").to_string();
@@ -181,7 +182,7 @@ fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Pat
         (None, Some(found)) => found,
         (None, None) => USUAL.1,
     };
-    Ok(Path { trip, loss, rate, packet: seen.and_then(|s| s.packet), routers })
+    Ok(Path { trip, loss, rate, packet, routers })
 }
 
 /// `1%` or `0.01`.

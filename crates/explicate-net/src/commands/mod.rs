@@ -9,6 +9,7 @@ use crate::error::{Context, Error, Result};
 use crate::sys;
 
 mod advise;
+mod far;
 mod forward;
 mod gateway;
 mod lab;

@@ -16,13 +16,13 @@ use tokio::sync::mpsc;
 use super::say::say;
 use crate::cli::Recv;
 use crate::clock::Clock;
-use crate::endpoint::content::store::{Settings, Store};
-use crate::endpoint::message::Verdict;
 use crate::error::{Context, Error, Result};
+use crate::files::message::Verdict;
 use crate::files::pairing::{Invitation, State};
 use crate::files::probed::Probed;
 use crate::files::receiving::{Ended, Event, Receiving};
 use crate::files::socket::{self, Close, TURN};
+use crate::files::store::{Settings, Store};
 use crate::gateway::config::Limits;
 use crate::gateway::identity::Accepted;
 use crate::metrics::Metrics;
@@ -46,10 +46,11 @@ async fn serve(args: &Recv) -> Result<()> {
     let identity = state.identity()?;
     let invitation =
         if args.pair || state.senders()?.is_empty() { Some(Invitation::new(identity.public)?) } else { None };
+    let probed = Probed::new();
     // What this end sends are acknowledgements.
     let config = socket::controller_config(DEFAULT_TCP, AIR_LOSS)?;
     let (endpoint, transport) =
-        socket::open(bind(args), &identity, config, FASTEST, limits(args), Some(Probed::new()?))?;
+        socket::open(bind(args), &identity, config, FASTEST, limits(args), Some(probed.clone()))?;
     let address = endpoint.local_addr().or_fail(|| "find the socket's address".to_string())?;
     let (server, tunnel) =
         transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);
@@ -61,7 +62,7 @@ async fn serve(args: &Recv) -> Result<()> {
     // Opened without privileges, to see whether the folder is writable.
     let store = args.to.as_ref().map(|folder| Store::open(files(args, folder))).transpose()?;
     listening(args, address.to_string(), invitation.as_ref())?;
-    let (receiving, events) = Receiving::new((state, identity), transport, store, invitation, args.flows);
+    let (receiving, events) = Receiving::new((state, identity), transport, store, invitation, probed, args.flows);
     tokio::spawn(receiving.clone().accept(endpoint.clone()));
     let disk = tokio::spawn(receiving.clone().follow_disk());
     let ended = follow(args, &receiving, events, metrics.as_ref()).await;

@@ -1,6 +1,5 @@
 //! `explicated send`.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use explicate_core::wire::UDP_PORT;
 use quinn::Endpoint;
 use serde_json::{Value, json};
 
+use super::far::Far;
 use super::progress::Progress;
 use super::say::{complain, say};
 use super::series::Series;
@@ -20,13 +20,10 @@ use crate::address::resolve;
 use crate::cli::{Guard, Send};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
-use crate::files::pairing::{Invitation, State};
-use crate::files::sending::{Content, Counters, Failure, LEAST_WINDOW, Sending};
+use crate::files::sending::{Content, Counters, Failure, Sending};
 use crate::files::socket::{self, Close, TURN};
 use crate::files::tree;
-use crate::gateway::config::Limits;
 use crate::gateway::controller::{ControllerConfig, is_of_udp};
-use crate::gateway::identity::{Identity, PublicKey};
 use crate::gateway::transport::Transport;
 use crate::sys;
 
@@ -88,26 +85,12 @@ fn warn_unguarded(protocol: &str) {
 
 async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
     let address = resolve(&args.peer, UDP_PORT).or_fail(|| format!("find `{}`", args.peer))?;
-    let state = State::open(args.state.as_deref())?;
-    let identity = state.identity()?;
-    let invitation = args.pair.as_deref().map(Invitation::parse).transpose()?;
-    let known = match &invitation {
-        Some(invitation) => Some(invitation.key),
-        None => state.receiver(&args.peer)?,
-    };
-    let Some(key) = known else {
-        let message = "this end is not paired with it: run `explicated recv --pair` there, and pass its line by --pair";
-        return Err(Error::Input(format!("{}: {message}", args.peer)));
-    };
+    let mut far = Far::find((&args.peer, address), args.state.as_deref(), args.pair.as_deref())?;
     let content = content(args)?;
-    let bind: SocketAddr =
-        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let limits = Limits { peer_bytes: LEAST_WINDOW, connection_bytes: Some(LEAST_WINDOW), ..Limits::default() };
-    let (endpoint, transport) = socket::open(bind, &identity, config, Rate::mbps(args.interface_mbps), limits, None)?;
+    let (endpoint, transport) = far.open(config, Rate::mbps(args.interface_mbps))?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
-    let ends = (&endpoint, &transport, &identity);
     let mut run = Run::new(args, &content)?;
-    let outcome = run.complete(ends, (address, key), (&state, invitation.as_ref()), content).await;
+    let outcome = run.complete((&endpoint, &transport), &mut far, content).await;
     let close = if outcome.is_ok() { Close::Done } else { Close::Stopped };
     socket::close(&endpoint, close).await;
     run.finish(outcome)
@@ -174,21 +157,18 @@ impl<'a> Run<'a> {
     /// Connects and sends; goes on by another connection after one was lost, until the patience ends.
     async fn complete(
         &mut self,
-        ends: (&Endpoint, &Transport, &Identity),
-        to: (SocketAddr, PublicKey),
-        (state, mut invitation): (&State, Option<&Invitation>),
+        ends: (&Endpoint, &Transport),
+        far: &mut Far<'_>,
         mut content: Content,
     ) -> std::result::Result<(), String> {
         let timeout = Duration::from_secs_f64(self.args.patience);
         let mut moved = (Clock::start(), 0);
         loop {
-            let outcome = self.once(ends, to, (state, &mut invitation), &mut content).await;
+            let outcome = self.once(ends, far, &mut content).await;
             let why = match outcome {
                 Err(Failure::Lost(why)) => why,
                 other => {
-                    return other.map_err(|failure| match failure {
-                        Failure::Lost(why) | Failure::Busy(why) | Failure::Final(why) => why,
-                    });
+                    return other.map_err(|failure| failure.to_string());
                 }
             };
             let received = self.counters.written.load(Ordering::Relaxed);
@@ -205,12 +185,11 @@ impl<'a> Run<'a> {
 
     async fn once(
         &mut self,
-        ends: (&Endpoint, &Transport, &Identity),
-        (address, key): (SocketAddr, PublicKey),
-        (state, invitation): (&State, &mut Option<&Invitation>),
+        ends: (&Endpoint, &Transport),
+        far: &mut Far<'_>,
         content: &mut Content,
     ) -> std::result::Result<(), Failure> {
-        let connecting = Sending::connect(ends, (address, &self.args.peer), key, self.counters.clone());
+        let connecting = far.connect(ends, self.counters.clone());
         let timeout = Duration::from_secs_f64(self.args.patience);
         let sending = tokio::select! {
             connected = connecting => Arc::new(connected?),
@@ -219,10 +198,7 @@ impl<'a> Run<'a> {
             }
             () = stop() => return Err(Failure::Final("interrupted".to_string())),
         };
-        if let Some(invitation) = invitation.take() {
-            sending.pair(invitation).await?;
-            state.add_receiver(&self.args.peer, key).map_err(|e| Failure::Final(e.to_string()))?;
-        }
+        far.pair(&sending).await?;
         let work = sending.send(content);
         tokio::pin!(work);
         let mut heard = (Clock::start(), 0);

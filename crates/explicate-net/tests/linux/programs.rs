@@ -46,9 +46,10 @@ fn a_look_at_a_path_ends_with_a_result_or_a_reason() {
     let net = chain();
     let narrow = "rate = \"20Mbit/s\", delay = \"5ms\"";
     let _link = net.start("m", &["link", "left", "right", "--there", narrow]);
-    let _recv = net.start("b", &["recv", "--state", &paired(&net, "10.9.0.2")[0]]);
+    let [receiver, sender] = paired(&net, "10.9.0.2");
+    let _recv = net.start("b", &["recv", "--state", &receiver]);
     let found = |arguments: &[&str]| {
-        let said = net.program("a", arguments);
+        let said = net.program("a", &[arguments, &["--state", &sender]].concat());
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         last_json(&String::from_utf8_lossy(&said.stdout))
     };
@@ -59,8 +60,10 @@ fn a_look_at_a_path_ends_with_a_result_or_a_reason() {
     let told = found(&["advise", "10.9.0.2", "--json", "--rate", "100Mbit/s", "--loss", "0", "--time", "1"]);
     assert_eq!((&told["path"]["rate_bps"], &told["path"]["loss"]), (&100e6.into(), &0.0.into()));
     assert!(told["alternatives"].as_array().unwrap().iter().all(|row| row["routers"] == "none"), "{told}");
+    // No host has that address.
+    let sender = &paired(&net, "10.9.0.77")[1];
     for command in ["probe", "advise"] {
-        let said = net.program("a", &[command, "10.9.0.77", "--time", "1"]);
+        let said = net.program("a", &[command, "10.9.0.77", "--time", "1", "--state", sender]);
         let reason = String::from_utf8_lossy(&said.stderr).to_string();
         assert!(said.status.code() == Some(1) && !reason.is_empty(), "{command}: {reason}");
     }

@@ -33,6 +33,8 @@ fn numbers_without_a_meaning_are_refused() {
         (&["send", "127.0.0.1", "--guard", "maybe"], "invalid value 'maybe'"),
         (&["send", "127.0.0.1", "--interface-mbps", "0"], "0 is not in 1.."),
         (&["probe", "127.0.0.1", "--time", "0"], "a number above 0"),
+        (&["probe", "::1"], "the receiver is a name or an IPv4 address"),
+        (&["probe", "127.0.0.1"], "this end is not paired with it"),
         (&["advise"], "name a path"),
         (&["advise", "--rtt", "600"], "explicated: --rtt: the path: at `\"600\"`: `delay` is a time and needs a unit"),
         (&["advise", "--rtt", "0.6"], "write it like `delay = \"600ms\"` (0.6s)"),
@@ -64,19 +66,20 @@ fn what_ignores_the_hangup_goes_on() {
     // The tests themselves may have been started by nohup.
     let started = |prefix: &[&str]| {
         let mut command = Command::new(prefix[0]);
-        command.args(&prefix[1..]).args([env!("CARGO_BIN_EXE_explicated"), "recv", "--bind", "127.0.0.1:0", "--json"]);
+        let words = ["recv", "--bind", "127.0.0.1:0", "--json", "--pair"];
+        command.args(&prefix[1..]).arg(env!("CARGO_BIN_EXE_explicated")).args(words);
         command.env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (mut lines, mut line) = (BufReader::new(child.stdout.take().unwrap()), String::new());
         lines.read_line(&mut line).unwrap();
         let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
-        (child, listening["address"].as_str().unwrap().to_string(), lines)
+        (child, ["address", "pair"].map(|key| listening[key].as_str().unwrap().to_string()), lines)
     };
     let (mut ends, ..) = started(&["env", "--default-signal=HUP"]);
     assert_eq!(ended(&mut ends).code(), Some(0), "the hangup ends it");
-    let (mut goes_on, address, _lines) = started(&["nohup"]);
-    let probed = program(&["probe", &address, "--time", "0.5"], Stdio::piped());
+    let (mut goes_on, [address, line], _lines) = started(&["nohup"]);
+    let probed = program(&["probe", &address, "--pair", &line, "--time", "0.5"], Stdio::piped());
     assert!(probed.status.success(), "it answers after the hangup: {}", String::from_utf8_lossy(&probed.stderr));
     goes_on.kill().unwrap();
     assert_eq!(goes_on.wait().unwrap().signal(), Some(9), "it had to be killed");

@@ -320,34 +320,6 @@ fn a_transfer_goes_on_by_itself_after_the_receiver_was_killed() {
 }
 
 #[test]
-fn a_transfer_goes_on_after_the_sender_was_killed() {
-    let place = Place::new();
-    let recv = Recv::paired(&place, &[]);
-    let (path, content) = place.file("long", LONG);
-    let mut command = place.sender("a", &recv.address, &[text(&path)]);
-    let mut sending = half_way(&place, command.stdout(Stdio::null()).stderr(Stdio::null()));
-    sending.kill().unwrap();
-    sending.wait().unwrap();
-    let sent = place.send("a", &recv.address, &[text(&path)]);
-    assert!(sent.is_good() && place.arrived("long").unwrap() == content, "{}", sent.said);
-    assert!(sent.bytes("held") > 0, "{}", sent.said);
-}
-
-#[test]
-fn a_quota_and_a_name_are_refused_before_any_data() {
-    let place = Place::new();
-    let recv = Recv::paired(&place, &["--quota", "5000000"]);
-    let (path, _) = place.file("big", 6_000_000);
-    let sent = place.send("a", &recv.address, &[text(&path)]);
-    assert!(sent.status == Some(1) && sent.said.contains("quota") && sent.bytes("sum_sent") == 0, "{}", sent.said);
-    let (path, _) = place.file("a", 1000);
-    fs::write(place.0.join("in/a"), "mine").unwrap();
-    let sent = place.send("a", &recv.address, &[text(&path)]);
-    assert!(sent.status == Some(1) && sent.said.contains("a file of this name"), "{}", sent.said);
-    assert_eq!(place.arrived("a").unwrap(), b"mine");
-}
-
-#[test]
 fn once_ends_with_the_first_transfer() {
     let place = Place::new();
     let mut recv = Recv::start(&place, &["--once"]);
@@ -408,16 +380,40 @@ fn a_receiver_answers_probes_and_is_advised_on() {
     let place = Place::new();
     let recv = Recv::start(&place, &[]);
     let run = |arguments: &[&str]| {
-        let output = Command::new(PROGRAM).args(arguments).args([&recv.address, "--json"]).output().unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).args([&recv.address, "--json", "--time", "0.5", "--state", &place.state("a")]);
+        command.output().unwrap()
+    };
+    let unpaired = run(&["probe"]);
+    assert!(unpaired.status.code() == Some(2) && String::from_utf8_lossy(&unpaired.stderr).contains("--pair"));
+    let found = |arguments: &[&str]| {
+        let output = run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
-    let advice = run(&["advise", "--time", "0.5"]);
+    let advice = found(&["advise", "--pair", &recv.line]);
     let of_path = |key: &str| advice["path"][key].as_f64().unwrap();
     assert!(of_path("rtt_ms") > 0.0 && (0.0..1.0).contains(&of_path("loss")), "{advice}");
     assert_eq!(of_path("mtu"), 1500.0, "{advice}");
-    let found = run(&["probe", "--time", "0.5"]);
-    assert!(found["probes_answered"].as_u64() > Some(0), "{found}");
+    assert!(found(&["probe"])["probes_answered"].as_u64() > Some(0), "paired now");
+    assert!(place.send("a", &recv.address, &["-n", "1000"]).is_good(), "for files, too");
+}
+
+#[test]
+fn a_full_receiver_says_so_at_once() {
+    let place = Place::new();
+    let mut recv = Recv::paired(&place, &["--flows", "1"]);
+    recv.event("end");
+    let mut command = Command::new(PROGRAM);
+    command.args(["send", &recv.address, "--state", &place.state("a"), "--time", "60", "--interval", "0.1"]);
+    let mut first = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut lines, mut line) = (BufReader::new(first.stdout.take().unwrap()), String::new());
+    lines.read_line(&mut line).unwrap();
+    signal("STOP", &first);
+    let second = place.send("a", &recv.address, &["-n", "1000", "--patience", "5"]);
+    assert!(second.said.contains("as many connections as it takes"), "{}", second.said);
+    first.kill().unwrap();
+    first.wait().unwrap();
 }
 
 /// Without `--bind` a receiver listens at all addresses of both families.
