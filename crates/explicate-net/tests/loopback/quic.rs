@@ -14,12 +14,12 @@ use crate::patience::{ended, eventually};
 
 mod hostile;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder, removed after the test: `in` for files that arrive, `out` for files to send, and state folders.
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
     pub(crate) fn new() -> Place {
@@ -39,7 +39,7 @@ impl Place {
     pub(crate) fn arrived(&self, name: &str) -> Option<Vec<u8>> {
         fs::read(self.0.join("in").join(name)).ok()
     }
-    fn state(&self, whose: &str) -> String {
+    pub(crate) fn state(&self, whose: &str) -> String {
         self.0.join(whose).to_str().unwrap().to_string()
     }
     /// Bytes of the parts that are held.
@@ -53,7 +53,7 @@ impl Place {
         let said = String::from_utf8_lossy(&output.stdout).to_string() + &String::from_utf8_lossy(&output.stderr);
         Sent { status: output.status.code(), said }
     }
-    fn sender(&self, whose: &str, to: &str, arguments: &[&str]) -> Command {
+    pub(crate) fn sender(&self, whose: &str, to: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command.args(["send", to, "--json", "--state", &self.state(whose)]).args(arguments);
         command
@@ -85,17 +85,17 @@ impl Sent {
 
 /// A receiver, ended on drop.
 pub(crate) struct Recv {
-    child: Child,
+    pub(crate) child: Child,
     lines: BufReader<ChildStdout>,
     pub(crate) address: String,
     line: String,
 }
 
 impl Recv {
-    fn start(place: &Place, options: &[&str]) -> Recv {
+    pub(crate) fn start(place: &Place, options: &[&str]) -> Recv {
         Recv::start_at(place, "127.0.0.1:0", options)
     }
-    fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
+    pub(crate) fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
         let mut command = Command::new(PROGRAM);
         command.args(["recv", "--bind", address, "--json", "--interval", "0", "--to"]);
         command.arg(place.0.join("in")).args(["--state", &place.state("receiver")]).args(options);
@@ -114,7 +114,7 @@ impl Recv {
         assert!(sent.is_good(), "{}", sent.said);
         recv
     }
-    fn event(&mut self, kind: &str) -> Value {
+    pub(crate) fn event(&mut self, kind: &str) -> Value {
         let mut line = String::new();
         while self.lines.read_line(&mut line).unwrap() > 0 {
             let event: Value = serde_json::from_str(&line).unwrap();
@@ -128,7 +128,7 @@ impl Recv {
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -145,7 +145,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn signal(name: &str, child: &Child) {
+pub(crate) fn signal(name: &str, child: &Child) {
     assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
 }
 
