@@ -42,8 +42,6 @@ pub struct Endpoint {
     pub receivers: Receivers,
     /// The agent of this node, if its flows need one.
     pub agent: Option<AgentHost>,
-    /// Datagrams with malformed headers.
-    pub malformed: u64,
 }
 
 impl Endpoint {
@@ -65,16 +63,11 @@ impl Endpoint {
             sending: BTreeMap::new(),
             receivers: Receivers::default(),
             agent: None,
-            malformed: 0,
         })
     }
     /// The current time.
     pub fn now(&self) -> Time {
         self.clock.now()
-    }
-    /// Datagrams sent, and refused by the system.
-    pub fn sent(&self) -> (u64, u64) {
-        (self.out.sent, self.out.refused)
     }
 
     /// Sends and receives until `until`, or until `stop` returns true.
@@ -145,16 +138,12 @@ impl Endpoint {
     fn handle(&mut self, now: Time, index: usize) {
         let message = self.batch.message(index);
         let mut read = datagram::read(message.bytes);
-        let (Some(from), false, Ok(read)) = (message.from, message.cut, &mut read) else {
-            self.malformed += 1;
-            return;
-        };
+        let (Some(from), false, Ok(read)) = (message.from, message.cut, &mut read) else { return };
         (read.packet.ttl, read.packet.tos) = (message.ttl, message.tos);
         let header = &read.packet.transport;
         if header.has(flag::CONTROL) {
-            match &mut self.agent {
-                Some(agent) => agent.handle_control(now, *from.ip(), &read.packet),
-                None => self.malformed += 1,
+            if let Some(agent) = &mut self.agent {
+                agent.handle_control(now, *from.ip(), &read.packet);
             }
         } else if header.has(flag::ACK) {
             // Only the flow's receiver may acknowledge.

@@ -13,15 +13,11 @@ use crate::sys::{self, BATCH, Outgoing};
 pub struct Outbox {
     bytes: Vec<u8>,
     waiting: Vec<(usize, SocketAddrV4, u8)>,
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Datagrams that the system refused.
-    pub refused: u64,
 }
 
 impl Default for Outbox {
     fn default() -> Outbox {
-        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0 }
+        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH) }
     }
 }
 
@@ -40,7 +36,6 @@ impl Outbox {
         more: impl FnOnce(&mut [u8]) -> usize,
     ) {
         if self.is_full() {
-            self.refused += 1;
             return;
         }
         let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST];
@@ -58,14 +53,10 @@ impl Outbox {
             let messages =
                 messages.map(|(&(length, to, tos), bytes)| Outgoing { bytes: &bytes[..length], to: Some((to, tos)) });
             match sys::send(socket, messages) {
-                Ok(taken) => {
-                    self.sent += taken as u64;
-                    first += taken.max(1);
-                }
+                Ok(taken) => first += taken.max(1),
                 Err(error) => {
                     // The network may drop packets, and this is its first hop.
                     tracing::debug!(%error, "cannot send");
-                    self.refused += 1;
                     first += 1;
                 }
             }

@@ -25,13 +25,11 @@ pub struct Receivers {
     pub flows: BTreeMap<Key, ReceiverEndpoint>,
     /// When the earliest delayed acknowledgement is due.
     next_ack_at: Time,
-    /// Packets of unknown flows, and those whose payload contradicts their headers.
-    pub strays: u64,
 }
 
 impl Default for Receivers {
     fn default() -> Receivers {
-        Receivers { flows: BTreeMap::new(), next_ack_at: Time::NEVER, strays: 0 }
+        Receivers { flows: BTreeMap::new(), next_ack_at: Time::NEVER }
     }
 }
 
@@ -44,10 +42,7 @@ impl Receivers {
             opened.map(|receiver| self.flows.insert(key, receiver));
         }
         let fits = syn || payload.len() == packet.transport.payload() as usize;
-        let Some(receiver) = self.flows.get_mut(&key).filter(|_| fits) else {
-            self.strays += 1;
-            return;
-        };
+        let Some(receiver) = self.flows.get_mut(&key).filter(|_| fits) else { return };
         let mut sack = SackRanges::NONE;
         if receiver.turn(now, packet, &mut sack) {
             out.push(key.0, packet, &sack, |_| 0);

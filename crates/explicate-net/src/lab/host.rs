@@ -105,10 +105,6 @@ pub(super) struct HostReport {
     pub(super) samples: Vec<Sample>,
     /// Failures of flows.
     pub(super) failures: Vec<String>,
-    /// Datagrams that the system refused.
-    pub(super) refused: u64,
-    /// Datagrams with malformed headers.
-    pub(super) malformed: u64,
 }
 
 /// A running host.
@@ -227,8 +223,6 @@ impl<'a> Host<'a> {
                 self.report.received.insert(id, (before, after));
             }
         }
-        self.report.refused = self.endpoint.sent().1;
-        self.report.malformed = self.endpoint.malformed;
         self.report
     }
 }
