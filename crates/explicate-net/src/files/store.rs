@@ -1,7 +1,7 @@
 //! The folder of received files and their parts.
 //!
 //! A file is written as a *part*, in a subfolder that only its owner may read. A part is named after the
-//! sender (its address or its key) and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer
+//! sender (its key) and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer
 //! that writes it. The next transfer of the same file from the same sender resumes at its end. It gets the file's name only after it was
 //! written, synced, read back and verified.
 
