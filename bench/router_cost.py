@@ -2,8 +2,7 @@
 
 Two hosts in namespaces with the router between them, packets of 1200 bytes, with and without controller in turn. CPU
 time is that of the router's thread, in kernel and user mode; on virtual cables it includes the work of the receiving
-host's kernel. There are three loads: evenly spaced packets that ignore feedback, as many of them as pass, and two flows
-with their acknowledgements. A loop that forwards frames without parsing them shows the minimum cost of packet sockets.
+host's kernel. There are two loads: evenly spaced packets that ignore feedback, and as many of them as pass. A loop that forwards frames without parsing them shows the minimum cost of packet sockets.
 The cost of the controller alone is measured on the path of frames without system calls. Processors are kept awake,
 because the wake-up of a virtual processor is the work of its host, not of the router. `--markdown` puts the figures
 into a document.
@@ -121,29 +120,9 @@ def flood(controller: str, rate: float, burst: int) -> Run:
     return forward(controller, "500Mbit/s" if rate == EVEN else "10Gbit/s", [sys.executable, "-c", SINK], load)
 
 
-def flows(controller: str) -> Run:
-    """Send two flows with a bounded window between them, and their acknowledgements back."""
-    load = [
-        program(),
-        "send",
-        "--transport",
-        "udp",
-        "10.9.0.2",
-        "-P",
-        "2",
-        "--packet",
-        "1200B",
-        "-J",
-        "--time",
-        str(SECONDS),
-    ]
-    return forward(controller, "500Mbit/s", [program(), "recv", "--open", "-i", "0", "--window", "300"], load)
-
-
 LOADS: dict[str, Callable[[str], Run]] = {
     f"{EVEN:,} packets/s at even distances": lambda controller: flood(controller, EVEN, 1),
     "as many as come through": lambda controller: flood(controller, 1e6, 32),
-    "two flows; half are acknowledgements": flows,
 }
 
 

@@ -28,9 +28,6 @@ f.options = ProtoField.uint8("explicate.options", "Options", base.HEX)
 f.payload = ProtoField.uint16("explicate.payload", "Payload bytes")
 f.stamp = ProtoField.uint16("explicate.receiver_stamp", "Receiver's time stamp (16 us), or packets that arrived")
 f.flow = ProtoField.uint32("explicate.flow", "Flow")
-f.high = ProtoField.uint32("explicate.flow_high", "Upper half of the flow's number", base.HEX)
-f.have = ProtoField.uint64("explicate.have", "Bytes that the receiver holds already")
-f.code = ProtoField.bytes("explicate.code", "Code")
 f.segment = ProtoField.uint32("explicate.segment", "Segment")
 f.acked = ProtoField.uint32("explicate.acknowledgement", "Next segment expected")
 f.number = ProtoField.uint32("explicate.packet_number", "Packet number")
@@ -76,7 +73,6 @@ function explicate.dissector(buffer, info, root)
     end
     info.cols.protocol = "EXPLICATE"
     if control then
-        if buffer(at + 12, 1):uint() >= 0x80 then head:add(f.high, buffer(at + 8, 4)) end
         head:add(f.message, buffer(at + 12))
         info.cols.info = string.format("message, kind 0x%02x", buffer(at + 12, 1):uint())
         return length
@@ -87,7 +83,7 @@ function explicate.dissector(buffer, info, root)
     head:add(f.flow, buffer(at + 4, 4))
     head:add(ack and f.acked or f.segment, buffer(at + 8, 4))
     head:add(f.number, buffer(at + 12, 4))
-    head:add(ack and f.window or f.high, buffer(at + 16, 4))
+    if ack then head:add(f.window, buffer(at + 16, 4)) end
     head:add(f.timestamp, buffer(at + 20, 4))
     local next = at + 24
     for range = 1, bit.band(options, 3) do
@@ -97,11 +93,6 @@ function explicate.dissector(buffer, info, root)
         local again = range == 1 and first < buffer(at + 8, 4):uint()
         head:add(f.sack, buffer(next, 8), string.format("[%d, %d)%s", first, last, again and " duplicate" or ""))
         next = next + 8
-    end
-    if ack and next + 4 <= length then
-        head:add(f.high, buffer(next, 4))
-        if syn and next + 12 <= length then head:add(f.have, buffer(next + 4, 8)) end
-        if syn and next + 28 <= length then head:add(f.code, buffer(next + 12, 16)) end
     end
     if syn and not ack and next < length then tree:add(f.hello, buffer(next)) end
     local what = syn and (ack and "SYN ACK" or "SYN") or (ack and "ACK" or "data")

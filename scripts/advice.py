@@ -1,12 +1,12 @@
 """Which protocol serves which path: the table behind `explicated advise`, made with the simulator.
 
-    python scripts/advice.py --write     make the CSV beside the command, and the tables of docs/linux.md, anew
+    python scripts/advice.py --write     make the CSV beside the command, and the tables of docs/files.md, anew
     python scripts/advice.py --print     only the tables, from the CSV
 
 A path is a link with losses at random in both directions, behind a port with a drop-tail queue of one bandwidth-delay
 product (50 packets at least); explicit protocols have their router at that port, which shares its line with ordinary
 flows as `explicated router` does. A flow sends for half a minute from its start on: alone, and beside one of CUBIC.
-It has the parameters of `explicated send`: those of a transfer, guarded, and with `--air-loss` as `advise` says it.
+Its flows are guarded, as those of `explicated send`, with `--air-loss` as `advise` says it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import explicate
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "crates/explicate-net/src/commands/advice.csv"
-PAGE = ROOT / "docs/linux.md"
+PAGE = ROOT / "docs/files.md"
 
 EXPLICIT = {
     "xcp": ("xcp", "LR-XCP", "LR-LMXCP"),
@@ -43,7 +43,7 @@ LOSS_PERCENT = (0.0, 0.1, 1.0, 5.0)
 RATE_MBPS = (2, 20, 100)
 SECONDS = 30
 TRANSFER = {"max_rto": "5s", "recount": "at_once"}
-"""What `explicated send` says to recoveries that have these parameters (`commands/send.rs`)."""
+"""Of recoveries that have these parameters: an outage does not last longer, and the end of a transfer is not waited for."""
 AIR_LOSS = 0.02
 """Losses of the air that are no sign of congestion unless `--air-loss` says another share (`commands/advise.rs`)."""
 AIR_SHARE = 0.75

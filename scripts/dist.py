@@ -123,7 +123,7 @@ def contents(arch: str) -> Iterator[tuple[str, bytes, int]]:
         yield path, run(native, "generate", what).encode(), 0o644
     yield "usr/share/man/man1/explicated.1.gz", packed(run(native, "generate", "man").encode()), 0o644
     yield "usr/share/doc/explicated/changelog.gz", packed((ROOT / "CHANGELOG.md").read_bytes()), 0o644
-    for page in ("linux.md", "gateway.md"):
+    for page in ("linux.md", "files.md", "gateway.md"):
         yield f"usr/share/doc/explicated/{page}", (ROOT / "docs" / page).read_bytes(), 0o644
     yield "usr/share/doc/explicated/gateway.toml", (ROOT / "packaging" / "gateway.toml").read_bytes(), 0o644
     yield "usr/share/doc/explicated/copyright", (ROOT / "LICENSE-MIT").read_bytes(), 0o644

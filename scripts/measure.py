@@ -62,7 +62,7 @@ class Measurement:
 
 MEASUREMENTS = [
     Measurement("library", "cargo test --offline --lib -- --ignored --test-threads=1 timed::"),
-    Measurement("transfers", f"{LINUX} timed::files:: timed::mtu:: timed::rates::"),
+    Measurement("transfers", f"{LINUX} timed::files:: timed::rates::"),
     Measurement("gateway", f"{LINUX} timed::gateway::"),
     Measurement("laboratory", f"{LINUX} timed::lab:: timed::ways::"),
     Measurement("classes", f"{LINUX} timed::classes::", most=3),

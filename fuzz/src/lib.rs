@@ -48,7 +48,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "greetings",
-        summary: "what opens a flow: greetings with their seals, and messages between ends",
+        summary: "what ends say besides data: greetings of flows, and probes",
         text: false,
         run: greetings::greetings,
     },

@@ -27,7 +27,7 @@ pub struct Preset {
 /// The default protocol of real routers.
 pub const DEFAULT_EXPLICIT: &str = "xcp";
 /// The preset by which real hosts send if none is given. Of the presets that the default routers answer, it has the
-/// best results over paths with and without losses (table in `docs/linux.md`).
+/// best results over paths with and without losses (table in `docs/files.md`).
 pub const DEFAULT_SENDER: &str = "LR-LMXCP";
 /// Explicit protocols with different kinds of feedback: a rate, a load factor, a flag.
 pub const FEEDBACKS: [&str; 3] = ["xcp", "vcp", "xtcp"];

@@ -61,18 +61,16 @@ pub struct Cli {
 /// Commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Sends to `explicated recv`: for a time, a number of bytes, or a file
+    /// Sends to `explicated recv`, encrypted (QUIC): files and folders, or filler for a time or a number of bytes
     Send(Send),
-    /// Receives what `explicated send` sends
+    /// Receives what paired senders send by `explicated send`
     Recv(Recv),
     /// Forwards between interfaces like a bridge, and writes feedback into packets of explicit protocols
     Router(Router),
     /// Emulates a link between two interfaces: rate, delay, queue, losses
     Link(Link),
-    /// Measures capacity and available bandwidth of the path to `explicated recv`
+    /// Measures capacity and available bandwidth of the path to a paired `explicated recv`
     Probe(Probe),
-    /// Creates a key that `recv` and `send` share
-    Keygen(Keygen),
     /// Recommends a protocol for a path, from a table made with the simulator
     Advise(Advise),
     /// Prints the man page, or completions for a shell, for packagers
@@ -167,29 +165,21 @@ pub struct Send {
     pub peer: String,
     /// Files and folders to send (default: filler data)
     pub files: Vec<PathBuf>,
-    /// How packets travel: `quic` (the default: encrypted, between paired ends) or `udp` (not encrypted, one file, IPv4, for all protocols
-    /// and parameters; implied by `--key`). Both ends need the same
-    #[arg(long, value_enum)]
-    pub transport: Option<Transport>,
     /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE", conflicts_with = "key")]
+    #[arg(long, value_name = "LINE")]
     pub pair: Option<String>,
     /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Preset, protocol, or law/recovery; `explicated advise` recommends one for a path
+    /// Protocol, or preset, of which the protocol and its parameters count; `explicated advise` recommends one for a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
-    /// Parameter of the protocol; by UDP also of recovery or flow, as in `--param ecn=true`
+    /// Parameter of the protocol, as in `--param on_loss=halve`
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
-    /// Whose TCP the flow has: that of its window, timers, recovery and acknowledgements, and that to which an explicit protocol falls
-    /// back; by QUIC only that of the window
+    /// Whose TCP moves the window: that of CUBIC and NewReno, and that to which an explicit protocol falls back
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(STACK_NAMES))]
     pub stack: Option<String>,
-    /// IP length of a full packet, by UDP (default: 1500B, reduced to the path MTU)
-    #[arg(long)]
-    pub packet: Option<String>,
     /// Number of parallel flows (not with a file)
     #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub flows: u32,
@@ -211,9 +201,6 @@ pub struct Send {
     /// Highest rate of this host's interface, Mbit/s
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub interface_mbps: u64,
-    /// The key that both ends have, made by `explicated keygen` (implies `--transport udp`)
-    #[arg(short, long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
     /// Abort after this many seconds without an answer
     #[arg(long, default_value_t = 120.0, value_parser = some_seconds)]
     pub patience: f64,
@@ -223,33 +210,6 @@ pub struct Send {
     /// Share of packets that may be lost to transmission errors, as in 2% (the default); more counts as congestion where no router gives feedback
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub air_loss: Option<f64>,
-}
-
-impl Send {
-    /// Whether it goes by QUIC.
-    pub fn is_quic(&self) -> bool {
-        self.transport.map_or(self.key.is_none(), |transport| transport == Transport::Quic)
-    }
-    /// The one file of a transfer by UDP.
-    pub fn file(&self) -> Option<&std::path::Path> {
-        self.files.first().map(PathBuf::as_path)
-    }
-}
-
-impl Recv {
-    /// Whether it receives by QUIC.
-    pub fn is_quic(&self) -> bool {
-        self.transport.map_or(self.key.is_none() && !self.open, |transport| transport == Transport::Quic)
-    }
-}
-
-/// How packets travel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Transport {
-    /// QUIC between paired ends.
-    Quic,
-    /// UDP with the headers of the core, not encrypted.
-    Udp,
 }
 
 /// Whether explicit flows behave as TCP while no router gives feedback.
@@ -264,25 +224,15 @@ pub enum Guard {
 /// `explicated recv`.
 #[derive(Args, Debug)]
 pub struct Recv {
-    /// The address to listen at (default: port 49407 at all addresses, by UDP those of IPv4)
+    /// The address to listen at (default: port 49407 at all addresses)
     #[arg(short, long)]
     pub bind: Option<std::net::SocketAddr>,
-    /// How packets travel: `quic` (the default: encrypted, between paired ends) or `udp` (not encrypted, IPv4; implied by `--key` and
-    /// `--open`)
-    #[arg(long, value_enum)]
-    pub transport: Option<Transport>,
     /// Print the line that pairs a sender, once; it is printed anyway while no sender is paired
-    #[arg(long, conflicts_with_all = ["key", "open"])]
+    #[arg(long)]
     pub pair: bool,
     /// Folder of this end's key and of the senders that it is paired with (default: `explicate` in the user's configuration)
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Accept only senders with this key, made by `explicated keygen` (implies `--transport udp`)
-    #[arg(short, long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
-    /// Accept any sender, without a key, from other hosts too (implies `--transport udp`)
-    #[arg(long, conflicts_with = "key")]
-    pub open: bool,
     /// Folder for received files; without it files are refused. It has to belong to the user who runs this command: root does not write
     /// into another user's folder either
     #[arg(long, value_name = "DIR")]
@@ -294,10 +244,10 @@ pub struct Recv {
     /// (1 GiB at most)
     #[arg(long, value_name = "BYTES", requires = "to", value_parser = bytes)]
     pub quota: Option<u64>,
-    /// Keep an incomplete file for this many seconds, so that a transfer of it from the same address resumes
+    /// Keep an incomplete file for this many seconds, so that a transfer of it by the same sender resumes
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400.0, value_parser = seconds)]
     pub keep_parts: f64,
-    /// Stop after the first flow, with status 0 only if it arrived completely
+    /// Stop after the first connection, with status 0 only if all of it arrived completely
     #[arg(short = '1', long)]
     pub once: bool,
     /// Seconds between lines of progress; 0 is none
@@ -306,31 +256,18 @@ pub struct Recv {
     /// Print events as JSON, one object per line
     #[arg(short = 'J', long)]
     pub json: bool,
-    /// Remove a flow by UDP after this many seconds without a packet
-    #[arg(long, default_value_t = 150.0, value_parser = some_seconds)]
-    pub idle: f64,
-    /// Maximum number of flows at a time
+    /// Maximum number of connections at a time
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,
-    /// Maximum number of flows at a time from one address
+    /// Maximum number of files at a time by one connection
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows_per_source: u32,
-    /// Receive window of a flow by UDP, segments beyond the last in order
-    #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
-    pub window: u32,
     /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Memory for out-of-order and unwritten data of all flows, megabytes
+    /// Memory for data that were not written yet, megabytes: a connection has up to a quarter
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub memory: u32,
-}
-
-/// `explicated keygen`.
-#[derive(Args, Debug)]
-pub struct Keygen {
-    /// The new file, readable by its owner only
-    pub file: PathBuf,
 }
 
 /// `explicated router`.
@@ -402,14 +339,17 @@ pub struct Forwarding {
 /// `explicated probe`.
 #[derive(Args, Debug)]
 pub struct Probe {
-    /// The other end: a name or IPv4 address, `host` or `host:port`
+    /// The receiver: a name or IPv4 address, `host` or `host:port`
     pub peer: String,
     /// Estimator of the available bandwidth: one of the core's that send probes
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
-    /// The key that both ends have, made by `explicated keygen`
-    #[arg(short, long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Duration of the measurement, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
@@ -421,12 +361,14 @@ pub struct Probe {
 /// `explicated advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    /// Probe the path to this host, which runs `explicated recv`: a name or IPv4 address; without it the options describe the
-    /// path
+    /// Probe the path to this paired receiver: a name or IPv4 address; without it the options describe the path
     pub peer: Option<String>,
-    /// The key that both ends have, made by `explicated keygen`
-    #[arg(long, value_name = "FILE", requires = "peer")]
-    pub key: Option<PathBuf>,
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE", requires = "peer")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Round-trip time of the path, as in 600ms
     #[arg(long)]
     pub rtt: Option<String>,

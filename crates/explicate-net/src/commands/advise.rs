@@ -6,13 +6,12 @@ use explicate_core::registry;
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
+use super::probe::measured;
 use super::say::say;
-use super::send::peer;
 use super::words;
 use crate::cli::Advise;
-use crate::endpoint::auth::{Key, random};
-use crate::endpoint::probe::{Prober, Sight, median};
 use crate::error::{Error, Result};
+use crate::files::prober::{Prober, Sight, median};
 use crate::gateway::controller::ControllerConfig;
 use crate::sys;
 
@@ -57,6 +56,13 @@ fn table() -> Vec<Row> {
     TABLE.lines().filter_map(row).collect()
 }
 
+/// The rows of protocols that files can go by.
+fn followed(mut rows: Vec<Row>) -> Vec<Row> {
+    let follows = |row: &Row| registry::resolve(&row.protocol).is_ok_and(|r| ControllerConfig::can_follow(r.protocol));
+    rows.retain(follows);
+    rows
+}
+
 /// The rows of the path that is nearest to this one, by the ratio of each of its properties.
 fn nearest(rows: &[Row], path: (f64, f64, f64)) -> Vec<Row> {
     let far = |a: f64, b: f64| (a / b).max(b / a);
@@ -98,12 +104,12 @@ struct Path {
     trip: f64,
     loss: f64,
     rate: f64,
-    packet: Option<u16>,
+    packet: Option<usize>,
     routers: Vec<String>,
 }
 
 pub(super) fn run(args: &Advise) -> Result<()> {
-    let rows = table();
+    let rows = followed(table());
     let routers: Vec<String> = args.routers.iter().map(|r| r.trim().to_string()).collect();
     let known = known(&rows);
     if let Some(other) = routers.iter().find(|r| !known.contains(r)) {
@@ -145,14 +151,15 @@ fn told(row: &Row) -> Value {
 }
 
 /// Probes the path to a host.
-fn probed(args: &Advise, host: &str) -> Result<Sight> {
-    let key = args.key.as_deref().map(Key::load).transpose()?;
-    let mut prober = Prober::open(peer(host)?, u64::from_be_bytes(random()?), key)?;
-    prober.look(Time::from_secs_f64(args.time), &sys::stopped)
+fn probed(args: &Advise, host: &str) -> Result<(Sight, usize)> {
+    let length = Time::from_secs_f64(args.time);
+    let measure = move |prober: &mut Prober| prober.look(length, &sys::stopped);
+    measured(host, args.state.as_deref(), args.pair.as_deref(), measure)
 }
 
 /// The path: given properties have precedence over measured ones.
-fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Path> {
+fn path(args: &Advise, seen: Option<&(Sight, usize)>, routers: Vec<String>) -> Result<Path> {
+    let (seen, packet) = (seen.map(|(sight, _)| sight), seen.map(|(_, packet)| *packet));
     // The parser's message without the position, since the text is not the user's.
     let said =
         |error: &Error, key: &str| error.to_string().rsplit(&format!("`{key}`: ")).next().unwrap_or("").to_string();
@@ -175,7 +182,7 @@ fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Pat
         (None, Some(found)) => found,
         (None, None) => USUAL.1,
     };
-    Ok(Path { trip, loss, rate, packet: seen.and_then(|s| s.packet), routers })
+    Ok(Path { trip, loss, rate, packet, routers })
 }
 
 /// `1%` or `0.01`.
@@ -199,16 +206,9 @@ fn air_loss(best: &Row, path: &Path) -> Option<String> {
 
 fn command(args: &Advise, best: &Row, path: &Path) -> String {
     let host = args.peer.as_deref().unwrap_or("HOST");
-    let key = args.key.as_ref().map_or(String::new(), |key| format!(" --key {}", key.display()));
     // Measured losses may be those of a full queue: only the user can distinguish them.
     let air = air_loss(best, path).filter(|_| args.loss.is_some()).map_or(String::new(), |option| format!(" {option}"));
-    // QUIC does not follow every protocol.
-    let followed =
-        registry::resolve(&best.protocol).is_ok_and(|resolved| ControllerConfig::can_follow(resolved.protocol));
-    let by_udp = !followed || args.key.is_some();
-    let transport = if by_udp && args.key.is_none() { " --transport udp" } else { "" };
-    let packet = path.packet.filter(|p| by_udp && *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));
-    format!("explicated send {host} FILE -p {}{transport}{key}{packet}{air}", best.protocol)
+    format!("explicated send {host} FILE -p {}{air}", best.protocol)
 }
 
 /// Two lines, and a third one if losses exceed the default of `send`'s `--air-loss`.
@@ -239,18 +239,14 @@ fn reason(best: &Row, path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-    use explicate_core::presets::DEFAULT_SENDER;
-    use explicate_scenario::model::FlowGroup;
-
     use super::*;
     use crate::cli::{Cli, Command};
-    use crate::commands::send::recover_soon;
+    use clap::Parser;
 
     /// Every path of the table has a protocol that may be recommended, with routers and without.
     #[test]
     fn every_path_has_an_answer() {
-        let rows = table();
+        let rows = followed(table());
         assert!(rows.len() > 100, "{}", rows.len());
         for r in &rows {
             let here = nearest(&rows, r.path);
@@ -313,33 +309,14 @@ mod tests {
         assert!(said(0.99, "xcp", &["--loss", "99%"]).0.ends_with(" --air-loss 90.0%"), "no more than may be said");
     }
 
+    /// `send` takes what is recommended.
     #[test]
-    fn a_protocol_that_quic_does_not_follow_goes_by_udp() {
-        let said = |protocol: &str, options: &[&str]| {
-            let args = [&["explicated", "advise", "gw"], options].concat();
-            let Command::Advise(args) = Cli::try_parse_from(args).unwrap().command else { panic!("advise") };
-            let best = Row { protocol: protocol.to_string(), ..table()[0].clone() };
-            command(&args, &best, &Path { trip: 0.08, loss: 0.0, rate: 2e7, packet: Some(1400), routers: vec![] })
-        };
-        assert_eq!(said("LR-LMXCP", &[]), "explicated send gw FILE -p LR-LMXCP");
-        assert_eq!(said("bbr", &[]), "explicated send gw FILE -p bbr --transport udp --packet 1400B");
-        assert_eq!(said("bbr", &["--key", "k"]), "explicated send gw FILE -p bbr --key k --packet 1400B");
-    }
-
-    /// The table was made with the recovery that `send` uses.
-    #[test]
-    fn the_table_is_of_transfers() {
-        let recovery = TABLE.lines().find_map(|line| line.strip_prefix("# Recovery: ")).unwrap();
-        let params: Vec<String> = recovery.split(", ").map(str::to_string).collect();
-        let flow = |params: &[String]| words::flow(DEFAULT_SENDER, None, "1500B", params).unwrap();
-        let given = |group: FlowGroup| {
-            let mut given = group.values.given().to_vec();
-            given.sort_by_key(|(name, _)| *name);
-            given
-        };
-        let mut sent = flow(&[]);
-        recover_soon(&mut sent, &[]);
-        assert_eq!(given(flow(&params)), given(sent));
+    fn only_protocols_that_files_go_by_are_recommended() {
+        let names =
+            |rows: Vec<Row>| rows.into_iter().map(|row| row.protocol).collect::<std::collections::BTreeSet<_>>();
+        let (all, ours) = (names(table()), names(followed(table())));
+        assert!(["bbr", "hybla"].iter().all(|name| all.contains(*name) && !ours.contains(*name)), "{ours:?}");
+        assert!(["LR-LMXCP", "cubic", "LR-LMXTCP"].iter().all(|name| ours.contains(*name)), "{ours:?}");
     }
 
     #[test]

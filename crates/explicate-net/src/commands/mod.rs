@@ -9,22 +9,16 @@ use crate::error::{Context, Error, Result};
 use crate::sys;
 
 mod advise;
+mod far;
 mod forward;
 mod gateway;
-mod guard;
-mod keygen;
 mod lab;
-mod path;
 mod probe;
 mod progress;
-mod quic_recv;
-mod quic_send;
 mod recv;
-mod report;
 mod say;
 mod send;
 mod series;
-mod tally;
 mod words;
 
 /// Runs a command; the exit status is 0, 1 if it failed, 2 if its arguments are invalid.
@@ -32,15 +26,12 @@ pub fn main(cli: Cli) -> ExitCode {
     log(cli.verbose, cli.log_json);
     sys::catch_signals();
     let result = match &cli.command {
-        Command::Send(args) if args.is_quic() => quic_send::run(args),
         Command::Send(args) => send::run(args),
-        Command::Recv(args) if args.is_quic() => quic_recv::run(args),
         Command::Recv(args) => recv::run(args),
         Command::Router(args) => forward::run_router(args),
         Command::Link(args) => forward::run_link(args),
         Command::Probe(args) => probe::run(args),
         Command::Advise(args) => advise::run(args),
-        Command::Keygen(args) => keygen::run(args),
         Command::Generate { what } => generate(what),
         Command::Lab(args) => lab::run(args),
         Command::Gateway(args) => gateway::run(args),

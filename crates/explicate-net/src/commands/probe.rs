@@ -1,22 +1,79 @@
-//! `explicated probe`.
+//! `explicated probe`, and the connection by which it and `advise` measure a path.
 
-use explicate_core::params::Values;
-use explicate_core::units::Time;
+use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use explicate_core::guard::AIR_LOSS;
+use explicate_core::presets::DEFAULT_TCP;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::UDP_PORT;
 use serde_json::json;
 
+use super::far::Far;
 use super::say::say;
-use super::send::peer;
+use crate::address::split;
 use crate::cli::Probe;
-use crate::endpoint::auth::{Key, random};
-use crate::endpoint::probe::{Prober, median};
-use crate::error::Result;
+use crate::error::{Context, Error, Result};
+use crate::files::prober::{Prober, estimator, median};
+use crate::files::sending::Failure;
+use crate::files::socket::{self, Close};
+use crate::gateway::shim;
 use crate::sys;
 
+/// Longest wait for the connection.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The address of `host` or `host:port`, where the host is a name or an IPv4 address.
+fn peer(text: &str) -> Result<SocketAddrV4> {
+    let Some((host, port)) = split(text).filter(|(host, _)| !host.contains(':')) else {
+        return Err(Error::Input(format!(
+            "the receiver is a name or an IPv4 address, like gw.example.org or 10.0.0.2:{UDP_PORT}, not `{text}`"
+        )));
+    };
+    let found = (host, port.unwrap_or(UDP_PORT))
+        .to_socket_addrs()
+        .map_err(|why| Error::Failed(format!("cannot find `{host}`: {why}")))?;
+    let v4 = found.into_iter().find_map(|address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None });
+    v4.ok_or_else(|| Error::Failed(format!("`{host}` has no IPv4 address")))
+}
+
+/// Measures the path to a receiver that this end is paired with, and the IP length of the longest packet that QUIC has found to pass.
+pub(super) fn measured<T: Send + 'static>(
+    name: &str,
+    state: Option<&Path>,
+    pair: Option<&str>,
+    measure: impl FnOnce(&mut Prober) -> Result<T> + Send + 'static,
+) -> Result<(T, usize)> {
+    let address = peer(name)?;
+    let mut far = Far::find((name, address.into()), state, pair)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(async {
+        let (endpoint, transport) = far.open(socket::controller_config(DEFAULT_TCP, AIR_LOSS)?, Rate::mbps(1000))?;
+        let connected = tokio::time::timeout(TIMEOUT, far.connect((&endpoint, &transport), Arc::default())).await;
+        let silent = || Failure::Final(format!("{name} does not answer; is `explicated recv` running there?"));
+        let asked = async {
+            let sending = connected.unwrap_or_else(|_| Err(silent()))?;
+            far.pair(&sending).await?;
+            let (permit, stream) = sending.ask_for_probes().await?;
+            Ok((sending, permit, stream))
+        };
+        let (sending, permit, _stream) = asked.await.map_err(|failure: Failure| Error::Failed(failure.to_string()))?;
+        // Its clock and its waits are its own: QUIC's packets go on meanwhile.
+        let probing = tokio::task::spawn_blocking(move || measure(&mut Prober::open(address, permit)?));
+        let found = probing.await.map_err(|_| Error::Failed("the measurement panicked".to_string()))?;
+        let packet =
+            sending.connection.stats().path.current_mtu as usize + shim::ip_headers(address.into()) + shim::LEN;
+        socket::close(&endpoint, Close::Done).await;
+        Ok((found?, packet))
+    })
+}
+
 pub(super) fn run(args: &Probe) -> Result<()> {
-    let key = args.key.as_deref().map(Key::load).transpose()?;
-    let mut prober = Prober::open(peer(&args.peer)?, u64::from_be_bytes(random()?), key)?;
-    let length = Time::from_secs_f64(args.time);
-    let found = prober.run(&args.estimator, &Values::default(), length, &sys::stopped)?;
+    let (kind, length) = (estimator(&args.estimator)?, Time::from_secs_f64(args.time));
+    let measure = move |prober: &mut Prober| prober.run(kind, length, &sys::stopped);
+    let (found, _) = measured(&args.peer, args.state.as_deref(), args.pair.as_deref(), measure)?;
     // An estimator that searches needs some time to converge.
     let settled = &found.available[found.available.len() / 3..];
     let (available, capacity) = (median(settled), median(&found.capacity));

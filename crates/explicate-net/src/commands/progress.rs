@@ -1,11 +1,8 @@
 //! Progress of a file on a terminal: a line on standard error that is overwritten.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
-use std::path::Path;
 
 use explicate_core::units::Time;
-
-use crate::endpoint::sending::{Sending, TransferState};
 
 /// Interval between two lines.
 const EVERY: Time = Time::millis(250);
@@ -24,27 +21,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// For this file, if standard error is a terminal.
-    pub(super) fn of(file: Option<&Path>, json: bool) -> Option<Progress> {
-        let path = file?;
-        let name = path.file_name()?.to_string_lossy().replace(char::is_control, "?");
-        Progress::new(name, path.metadata().ok()?.len(), json)
-    }
-    /// For so many bytes, likewise.
+    /// For so many bytes, if standard error is a terminal.
     pub(super) fn new(name: String, size: u64, json: bool) -> Option<Progress> {
         let line = !json && stderr().is_terminal();
         line.then(|| Progress { name, size, due: EVERY, before: None, alone: stdout().is_terminal() })
-    }
-    /// When the next line is due.
-    pub(super) fn due(&self) -> Time {
-        self.due
-    }
-    /// Writes the line if it is due.
-    pub(super) fn update(&mut self, now: Time, flow: &Sending) {
-        let Some(had) = flow.have else { return };
-        let sent = flow.flow.acked() as u64 * flow.flow.payload() as u64;
-        let done = if flow.state == TransferState::Asking { None } else { Some(had + sent) };
-        self.show(now, done);
     }
     /// Writes the line for this many bytes if it is due; without a number the other end checks them.
     pub(super) fn show(&mut self, now: Time, done: Option<u64>) {

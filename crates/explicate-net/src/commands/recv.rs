@@ -1,172 +1,114 @@
-//! `explicated recv`; here by UDP.
+//! `explicated recv`.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::path::Path;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use explicate_core::units::{Time, per_second};
+use explicate_core::guard::AIR_LOSS;
+use explicate_core::presets::DEFAULT_TCP;
+use explicate_core::units::Rate;
 use explicate_core::wire::UDP_PORT;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-use super::say::{complain, say};
-use super::tally::Tally;
+use super::say::say;
 use crate::cli::Recv;
 use crate::clock::Clock;
-use crate::endpoint::Endpoint;
-use crate::endpoint::answers::Answers;
-use crate::endpoint::auth::Key;
-use crate::endpoint::content::store::{Settings, Store};
-use crate::endpoint::gate::Admission;
-use crate::endpoint::message::Verdict;
-use crate::endpoint::receiving::{self, Ended, Limits};
 use crate::error::{Context, Error, Result};
+use crate::files::message::Verdict;
+use crate::files::pairing::{Invitation, State};
+use crate::files::probed::Probed;
+use crate::files::receiving::{Ended, Event, Receiving};
+use crate::files::socket::{self, Close, TURN};
+use crate::files::store::{Settings, Store};
+use crate::gateway::config::Limits;
+use crate::gateway::identity::Accepted;
 use crate::metrics::Metrics;
 use crate::sys;
 
+/// The highest rate that a law asks for.
+const FASTEST: Rate = Rate::mbps(100_000);
+/// Nanoseconds between two reports of the metrics.
+const METRICS: Duration = Duration::from_secs(1);
+
 pub(super) fn run(args: &Recv) -> Result<()> {
-    if args.pair {
-        return Err(Error::Input("--pair belongs to --transport quic".to_string()));
-    }
-    let bind = match args.bind {
-        None => SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT),
-        Some(SocketAddr::V4(bind)) => bind,
-        Some(bind) => return Err(Error::Input(format!("--bind {bind}: IPv6 needs --transport quic"))),
-    };
     if let Some(folder) = &args.to {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
     }
-    let limits = Limits {
-        flows: args.flows as usize,
-        waiting: (args.memory as usize) << 20,
-        idle: Time::from_secs_f64(args.idle),
-        window: args.window,
-        flows_per_source: args.flows_per_source as usize,
-        admission: admission(args, bind)?,
-        ..Limits::default()
-    };
-    let mut endpoint = Endpoint::open(bind, Some(limits), Clock::start())?;
-    let (metrics, mut tally) = (args.metrics.map(Metrics::serve).transpose()?, Tally::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(serve(args))
+}
+
+async fn serve(args: &Recv) -> Result<()> {
+    let state = State::open(args.state.as_deref())?;
+    let identity = state.identity()?;
+    let invitation =
+        if args.pair || state.senders()?.is_empty() { Some(Invitation::new(identity.public)?) } else { None };
+    let probed = Probed::new();
+    // What this end sends are acknowledgements.
+    let config = socket::controller_config(DEFAULT_TCP, AIR_LOSS)?;
+    let (endpoint, transport) =
+        socket::open(bind(args), &identity, config, FASTEST, limits(args), Some(probed.clone()))?;
+    let address = endpoint.local_addr().or_fail(|| "find the socket's address".to_string())?;
+    let (server, tunnel) =
+        transport.server(identity.server_of(crate::gateway::identity::FILES, Accepted::These(Vec::new()))?, address);
+    // Each connection gets a configuration of its own.
+    transport.forget(&tunnel);
+    endpoint.set_server_config(Some(Arc::unwrap_or_clone(server)));
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     // Opened without privileges, to see whether the folder is writable.
     let store = args.to.as_ref().map(|folder| Store::open(files(args, folder))).transpose()?;
-    if let Some(receivers) = &mut endpoint.receivers {
-        receivers.store = store;
-    }
-    let address = endpoint.address()?;
-    let admission = match (&args.key, args.open) {
-        (Some(_), _) => "key",
-        (None, true) => "open",
-        (None, false) => "loopback",
-    };
-    if admission == "open" {
-        complain(
-            "warning: --open: any host that reaches this port may send, files too, and the receiver cannot prove its identity",
-        );
-    }
-    report(args, json!({ "event": "listening", "address": address.to_string(), "admission": admission }), || {
-        format!(
-            "listening at {address}, {}",
-            match admission {
-                "key" => "for senders that have the key",
-                "open" => "for any sender",
-                _ => "for this machine",
-            }
-        )
-    })?;
-    let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
-    if let (Some(metrics), Some(report)) = (&metrics, tally.report(&endpoint)) {
-        metrics.set(report);
-    }
-    let (mut next, mut before, mut since) = (step, 0, Time::ZERO);
-    let mut first: Option<Ended> = None;
-    let some = |e: &Endpoint| {
-        sys::stopped() || e.receivers.as_ref().is_some_and(|r| !r.ended.is_empty() || !r.news.is_empty())
-    };
-    while !(sys::stopped() || args.once && first.is_some()) {
-        let next_update = if metrics.is_some() { endpoint.now() + Time::secs(1) } else { Time::NEVER };
-        endpoint.run(next.min(next_update), &some)?;
-        let now = endpoint.now();
-        if let Some(receivers) = &mut endpoint.receivers {
-            if sys::stopped() {
-                receivers.give_up();
-            }
-            for (key, answers) in std::mem::take(&mut receivers.news) {
-                report_answers(args, key, answers)?;
-            }
-            for ended in std::mem::take(&mut receivers.ended) {
-                report_end(args, &ended)?;
-                tally.add(&ended);
-                first.get_or_insert(ended);
-            }
-            if now >= next {
-                let payload: u64 = receivers.flows.values().map(|f| f.receiver.stats().payload).sum();
-                let (rate, flows) =
-                    (8.0 * per_second(payload.saturating_sub(before), now.since(since)), receivers.flows.len());
-                if payload != before {
-                    let event = json!({ "event": "interval", "start": since.to_seconds(), "end": now.to_seconds(), "bits_per_second": rate, "flows": flows });
-                    report(args, event, || {
-                        let (from, to) = (since.as_secs_f64(), now.as_secs_f64());
-                        format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s in {flows} flows", rate / 1e6)
-                    })?;
-                }
-                (next, before, since) = (now + step, payload, now);
-            }
-        }
-        if let Some(metrics) = &metrics
-            && let Some(report) = tally.report(&endpoint)
-        {
-            metrics.set(report);
-        }
-    }
-    if args.once
-        && let Some(ended) = &first
-    {
-        // The sender may not have received the verdict yet.
-        let until = endpoint.now() + Time::secs(1);
-        endpoint.run(until, &|_| sys::stopped())?;
-        if let Some((path, verdict)) = &ended.file
-            && *verdict != Some(Verdict::Same)
-        {
-            return Err(Error::Failed(format!("{} has not arrived completely", path.display())));
-        }
-    }
-    Ok(())
+    listening(args, address.to_string(), invitation.as_ref())?;
+    let (receiving, events) = Receiving::new((state, identity), transport, store, invitation, probed, args.flows);
+    tokio::spawn(receiving.clone().accept(endpoint.clone()));
+    let disk = tokio::spawn(receiving.clone().follow_disk());
+    let ended = follow(args, &receiving, events, metrics.as_ref()).await;
+    socket::close(&endpoint, Close::Stopped).await;
+    disk.abort();
+    ended
 }
 
-/// The proof required of senders: on a network a key, unless the user has passed `--open`.
-fn admission(args: &Recv, bind: SocketAddrV4) -> Result<Admission> {
-    match &args.key {
-        Some(path) => Ok(Admission::Key(Key::load(path)?)),
-        None if args.open || bind.ip().is_loopback() => Ok(Admission::Open),
-        None => Err(Error::Input(format!(
-            "no senders are permitted at {bind}. Say --key FILE (`explicated keygen FILE` makes one, which the sender needs too), \
-             --bind 127.0.0.1:{}, or --open to accept any sender",
-            bind.port()
-        ))),
-    }
+/// Where to listen: at all addresses of IPv6 and IPv4, unless the user or the kernel has it otherwise.
+fn bind(args: &Recv) -> SocketAddr {
+    args.bind.unwrap_or((Ipv6Addr::UNSPECIFIED, UDP_PORT).into())
+}
+
+fn limits(args: &Recv) -> Limits {
+    // Half of the memory for one stream: one transfer fills a path of that bandwidth-delay product.
+    let memory = (args.memory / 4).clamp(1, 512) << 20;
+    Limits { connections: args.flows_per_source, connection_bytes: Some(memory / 2), peer_bytes: memory }
+}
+
+fn listening(args: &Recv, address: String, invitation: Option<&Invitation>) -> Result<()> {
+    let line = invitation.map(Invitation::line);
+    let event = json!({ "event": "listening", "address": address, "admission": "paired", "pair": line });
+    let port = match address.rsplit_once(':') {
+        Some((_, port)) if port != UDP_PORT.to_string() => format!(":{port}"),
+        _ => String::new(),
+    };
+    report(args, event, || match &line {
+        None => format!("listening at {address}, for senders that are paired"),
+        Some(line) => format!(
+            "listening at {address}, for senders that are paired. To pair one, run there once:\n  explicated send HOST{port} FILE --pair {line}"
+        ),
+    })
 }
 
 /// Settings for received files.
-pub(super) fn files(args: &Recv, folder: &Path) -> Settings {
+fn files(args: &Recv, folder: &Path) -> Settings {
     let keep_parts = Duration::from_secs_f64(args.keep_parts);
     Settings { replace: args.replace, quota: args.quota, keep_parts, ..Settings::new(folder) }
 }
 
-pub(super) fn report(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
+fn report(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
     if args.json { say(event) } else { say(line()) }
 }
 
-fn report_answers(args: &Recv, key: receiving::Key, answers: Answers) -> Result<()> {
-    let (peer, flow, known) = (key.0, key.1 as u32, answers.known == Some(true));
-    let event = json!({ "event": "routers", "peer": peer.to_string(), "flow": flow, "answer": known });
-    report(args, event, || {
-        let what = if known { "routers on the way answer" } else { "no router on the way answers" };
-        format!("{flow} from {peer}: {what}")
-    })
-}
-
 /// What a verdict means to the receiver's user.
-pub(super) fn meaning(verdict: Verdict) -> &'static str {
+fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "whole and the same",
         Verdict::Differs => "not the same: its SHA-256 is another; removed",
@@ -177,27 +119,123 @@ pub(super) fn meaning(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What has happened so far.
+#[derive(Default)]
+struct Tally {
+    files: u64,
+    failed: u64,
+    ended: u64,
+    unfinished: Option<PathBuf>,
+}
+
+impl Tally {
+    fn add(&mut self, ended: &Ended) {
+        self.ended += 1;
+        if let Some(path) = &ended.path {
+            let whole = ended.verdict == Verdict::Same;
+            self.files += whole as u64;
+            self.failed += !whole as u64;
+            if !whole {
+                self.unfinished.get_or_insert(path.clone());
+            }
+        }
+    }
+}
+
+/// Reports events until a signal, or with `--once` until the first connection has ended.
+async fn follow(
+    args: &Recv,
+    receiving: &Arc<Receiving>,
+    mut events: mpsc::UnboundedReceiver<Event>,
+    metrics: Option<&Metrics>,
+) -> Result<()> {
+    let (begun, mut tally) = (Clock::start(), Tally::default());
+    let mut interval = Interval::new(args);
+    let mut measured: Option<(Clock, u64)> = None;
+    while !sys::stopped() {
+        let event = tokio::time::timeout(TURN, events.recv()).await.ok().flatten();
+        match event {
+            Some(Event::Ended(ended)) => {
+                tally.add(&ended);
+                report_end(args, &ended)?;
+            }
+            Some(Event::Paired(peer, key)) => {
+                let event = json!({ "event": "paired", "peer": peer.to_string(), "key": key.line() });
+                report(args, event, || format!("{peer} is paired now, by its key {}", key.digits()))?;
+            }
+            Some(Event::Disconnected(_)) if args.once && tally.ended > 0 => {
+                let problem = |path: PathBuf| Error::Failed(format!("{} has not arrived completely", path.display()));
+                return tally.unfinished.map_or(Ok(()), |path| Err(problem(path)));
+            }
+            Some(Event::Disconnected(_)) | None => {}
+        }
+        let payload = receiving.counters.payload.load(Ordering::Relaxed);
+        let connections = receiving.counters.connections.load(Ordering::Relaxed);
+        interval.report(args, begun, payload, connections)?;
+        if let Some(metrics) = metrics
+            && measured.is_none_or(|(then, _)| then.elapsed() >= METRICS)
+        {
+            let (then, before) = measured.replace((Clock::start(), payload)).unwrap_or((begun, 0));
+            metrics.set(json!({
+                "time_s": begun.elapsed().as_secs_f64(),
+                "flows": connections,
+                "bits_per_second": 8.0 * (payload - before) as f64 / then.elapsed().as_secs_f64().max(1e-3),
+                "payload_bytes": payload,
+                "ended": tally.ended,
+                "files_whole": tally.files,
+                "files_failed": tally.failed,
+                "refused": receiving.counters.refused.load(Ordering::Relaxed),
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// Lines of progress.
+struct Interval {
+    step: Duration,
+    since: Duration,
+    before: u64,
+}
+
+impl Interval {
+    fn new(args: &Recv) -> Interval {
+        let step = if args.interval > 0.0 { Duration::from_secs_f64(args.interval) } else { Duration::MAX };
+        Interval { step, since: Duration::ZERO, before: 0 }
+    }
+    fn report(&mut self, args: &Recv, begun: Clock, payload: u64, connections: u32) -> Result<()> {
+        let now = begun.elapsed();
+        if now.saturating_sub(self.since) < self.step {
+            return Ok(());
+        }
+        let rate = 8.0 * (payload - self.before) as f64 / (now - self.since).as_secs_f64();
+        let (from, to) = (self.since.as_secs_f64(), now.as_secs_f64());
+        let moved = payload != self.before;
+        (self.since, self.before) = (now, payload);
+        if !moved {
+            return Ok(());
+        }
+        let event =
+            json!({ "event": "interval", "start": from, "end": to, "bits_per_second": rate, "flows": connections });
+        report(args, event, || format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s in {connections} connections", rate / 1e6))
+    }
+}
+
 fn report_end(args: &Recv, ended: &Ended) -> Result<()> {
-    let (file, verdict) = match &ended.file {
-        None => (None, "nothing to keep"),
-        Some((path, verdict)) => (Some(path.display().to_string()), meaning(verdict.unwrap_or(Verdict::Missing))),
-    };
-    let seconds = ended.lasted.as_secs_f64();
+    let Ended { peer, path, bytes, lasted, verdict } = ended;
+    let verdict = if path.is_some() { meaning(*verdict) } else { "nothing to keep" };
+    let (file, seconds) = (path.as_ref().map(|path| path.display().to_string()), lasted.as_secs_f64());
     let event = json!({
         "event": "end",
-        "peer": ended.key.0.to_string(),
-        "flow": ended.key.1 as u32,
-        "bytes": ended.payload,
+        "peer": peer.to_string(),
+        "bytes": bytes,
         "seconds": seconds,
         "file": file,
         "verdict": verdict,
     });
     report(args, event, || {
         let name = file.map_or(String::new(), |f| format!("{f}: "));
-        let rate = 8e-6 * ended.payload as f64 / seconds.max(1e-9);
-        format!(
-            "{} from {}: {name}{verdict}; {} bytes in {seconds:.3} s, {rate:.3} Mbit/s",
-            ended.key.1 as u32, ended.key.0, ended.payload
-        )
+        let rate = 8e-6 * *bytes as f64 / seconds.max(1e-9);
+        format!("from {peer}: {name}{verdict}; {bytes} bytes in {seconds:.3} s, {rate:.3} Mbit/s")
     })
 }

@@ -1,355 +1,385 @@
-//! `explicated send`; here by UDP.
+//! `explicated send`.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
-use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use explicate_build::flows;
-use explicate_build::source::Source;
-use explicate_core::agent::Address;
-use explicate_core::api::measured_ms;
-use explicate_core::endpoint::{ReceiverEndpoint, SenderEndpoint};
-use explicate_core::params::Values;
-use explicate_core::recovery::COMMON;
-use explicate_core::rng::Rng;
+use explicate_core::guard::{AIR_LOSS, ActiveController};
+use explicate_core::stacks;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
-use explicate_scenario::model::FlowGroup;
-use serde_json::json;
+use quinn::Endpoint;
+use serde_json::{Value, json};
 
-use super::guard::{self, ControllerLog};
-use super::path::{self, LOOK};
+use super::far::Far;
 use super::progress::Progress;
-use super::report::{Done, Intervals, end};
 use super::say::{complain, say};
 use super::series::Series;
 use super::words;
-use crate::address::split;
-use crate::agent::AgentHost;
-use crate::cli::Send;
+use crate::address::resolve;
+use crate::cli::{Guard, Send};
 use crate::clock::Clock;
-use crate::endpoint::auth::{Key, random};
-use crate::endpoint::content::Supply;
-use crate::endpoint::hello::{Content, Hello, file_name};
-use crate::endpoint::message::number;
-use crate::endpoint::probe::kernel_mtu;
-use crate::endpoint::sending::{Plan, SILENT, Sending, TransferState};
-use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
+use crate::files::sending::{Content, Counters, Failure, Sending};
+use crate::files::socket::{self, Close, TURN};
+use crate::files::tree;
+use crate::gateway::controller::{ControllerConfig, is_of_udp};
+use crate::gateway::transport::Transport;
 use crate::sys;
 
-/// Default IP length of a full packet.
-pub(super) const PACKET: &str = "1500B";
-/// The longest packet that a greeting may announce.
-const LONGEST_PACKET: u16 = 9000;
-/// Defaults of recovery parameters, in base units, for recoveries that have them. A retransmission timer of at most 5 s lets a
-/// transfer go on soon after an outage; a packet in 5 s is no load. `recount = "at_once"` finds losses among a transfer's last
-/// packets without the timer.
-const RECOVER_SOON: &[(&str, f64)] = &[("max_rto", 5.0), ("recount", 1.0)];
-/// Time without any answer after which `send` says so.
-const SILENCE: Time = Time::secs(3);
-/// How often flows are checked for stalls.
-const STALLS: Time = Time::millis(250);
-
-/// The address of `host` or `host:port`, where the host is a name or an IPv4 address.
-pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
-    let Some((host, port)) = split(text).filter(|(host, _)| !host.contains(':')) else {
-        return Err(Error::Input(format!(
-            "the receiver is a name or an IPv4 address, like gw.example.org or 10.0.0.2:{UDP_PORT}, not `{text}`"
-        )));
-    };
-    let found = (host, port.unwrap_or(UDP_PORT))
-        .to_socket_addrs()
-        .map_err(|why| Error::Failed(format!("cannot find `{host}`: {why}")))?;
-    let v4 = found.into_iter().find_map(|address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None });
-    v4.ok_or_else(|| Error::Failed(format!("`{host}` has no IPv4 address")))
-}
+/// What may be the cause of a silence.
+const SILENT: &str = "is `explicated recv` running there, and does UDP reach its port?";
+/// Between two attempts to go on.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &Send) -> Result<()> {
-    if args.pair.is_some() {
-        return Err(Error::Input("--pair belongs to --transport quic".to_string()));
+    let config = controller_config(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.or_fail(|| "start a runtime".to_string())?;
+    let outcome = runtime.block_on(transfer(args, config));
+    // Long files that are still read for their digests do not delay the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// The laws of the window, as the user wants them.
+fn controller_config(args: &Send) -> Result<ControllerConfig> {
+    let mut config = socket::controller_config(&args.protocol, args.air_loss.unwrap_or(AIR_LOSS))?;
+    config.guard = args.guard == Guard::On;
+    if !config.guard && config.protocol.explicit() {
+        warn_unguarded(config.protocol.name());
     }
-    if args.files.len() > 1 || args.file().is_some_and(Path::is_dir) {
-        return Err(Error::Input("folders and several files need --transport quic".to_string()));
+    if let Some(name) = &args.stack {
+        config.stack = stacks::stack(name);
     }
-    let peer = peer(&args.peer)?;
-    let mut group =
-        words::flow(&args.protocol, args.stack.as_deref(), args.packet.as_deref().unwrap_or(PACKET), &args.params)?;
-    guard::set(args, &mut group);
-    if group.packet > LONGEST_PACKET {
-        let asked = args.packet.as_deref().unwrap_or(PACKET);
-        return Err(Error::Input(format!("--packet {asked}: both ends take {LONGEST_PACKET}B at most")));
+    let group = words::flow(&args.protocol, args.stack.as_deref(), "1500B", &args.params)?;
+    let known = config.protocol.params();
+    // What the stack sets is the connection's to take.
+    for (name, value) in group.resolved.params {
+        if let Some(param) = known.iter().find(|param| param.name == *name) {
+            config.values.set(param, *value);
+        }
     }
-    fit(args, &mut group, kernel_mtu(peer)?);
-    recover_soon(&mut group, &args.params);
-    if args.file().is_some() && args.flows > 1 {
-        return Err(Error::Input("a file goes in one flow".to_string()));
+    for text in &args.params {
+        let name = text.split('=').next().unwrap_or_default().trim();
+        let Some(param) = known.iter().find(|param| param.name == name) else {
+            let name = format!("--param {name}: that is no parameter of {}", config.protocol.name());
+            return Err(Error::Input(format!("{name}; QUIC has its own recovery, `explicated lab` all of them")));
+        };
+        if is_of_udp(name) {
+            let why = "QUIC reports neither single acknowledgements nor what was outstanding";
+            return Err(Error::Input(format!("--param {name} is for `explicated lab`: {why}")));
+        }
+        config.values.set(param, group.values.get(known, name));
     }
-    if !group.resolved.recovery.reliable() && args.file().is_some() {
-        return Err(Error::Input(format!("`{}` sends nothing twice, so a file would have holes", args.protocol)));
-    }
-    // Before privileges are dropped: it may belong to root.
-    let key = args.key.as_deref().map(Key::load).transpose()?;
-    let clock = Clock::start();
-    let own = own_address(peer)?;
-    let speaker = AgentHost::new(
-        group.resolved.protocol,
-        &Values::default(),
-        own,
-        Rng::stream(u64::from_be_bytes(random()?), "agent"),
-    );
-    // Routers send messages to hosts at one well-known port.
-    let bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, if speaker.is_some() { UDP_PORT } else { 0 });
-    let mut endpoint = Endpoint::open(bind, None, clock)?;
-    endpoint.agent = speaker;
+    Ok(config)
+}
+
+/// Warns of a transfer of this protocol without a guard.
+fn warn_unguarded(protocol: &str) {
+    complain(format!(
+        "warning: --guard off: where no router of {protocol} answers, nothing slows this transfer down, and OTHERS ON THE PATH STARVE; \
+         for networks of your own"
+    ));
+}
+
+async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
+    let address = resolve(&args.peer, UDP_PORT).or_fail(|| format!("find `{}`", args.peer))?;
+    let mut far = Far::find((&args.peer, address), args.state.as_deref(), args.pair.as_deref())?;
+    let content = content(args)?;
+    let (endpoint, transport) = far.open(config, Rate::mbps(args.interface_mbps))?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
-    // Random numbers: an attacker who knows a flow's number and ports can disturb it.
-    let base = u32::from_be_bytes(random()?);
-    let to = Far { args, peer, own, key };
-    for i in 0..args.flows {
-        let id = base.wrapping_add(i);
-        endpoint.sending.insert(id, sending(&to, &group, id, supply(args)?, None)?);
-    }
-    let mut path = path::Path::new(peer, to.key.clone(), group.packet);
-    let mut series = Series::open(args.series.as_deref())?;
-    let mut intervals = Intervals::default();
-    let mut progress = Progress::of(args.file(), args.json);
-    let mut controllers = ControllerLog::new(&group);
-    let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
-    let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
-    let (mut next, mut says) = (step, SILENCE);
-    loop {
-        let now = endpoint.now();
-        if over(&endpoint) {
-            break;
-        }
-        let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
-        let search = if path.searches() { now + LOOK } else { now + STALLS };
-        endpoint.run(next.min(series.due()).min(looks).min(controllers.next()).min(search), &over)?;
-        let now = endpoint.now();
-        controllers.look(now, &endpoint, args.json)?;
-        if let Some(length) = path.shorter(now, &endpoint) {
-            complain(format!("the path carries packets of {length} B; going on with shorter packets"));
-            group.packet = length;
-            shorten(&to, &group, &mut endpoint, &mut intervals)?;
-        }
-        series.write(now, |put| {
-            for (id, Sending { flow, .. }) in &mut endpoint.sending {
-                put(*id, "srtt_ms", measured_ms(flow.srtt()));
-                flow.probe(&mut |variable, value| put(*id, variable, value));
-            }
-        })?;
-        if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
-            progress.update(now, flow);
-        }
-        if now >= says && endpoint.sending.values().all(|flow| flow.have.is_none() && !flow.is_over()) {
-            let left = args.patience - now.as_secs_f64();
-            complain(format!("no answer from {peer} yet, {left:.0} s of --patience remain; {SILENT}"));
-            says = Time::NEVER;
-        }
-        if now >= next {
-            let line = intervals.end(now, endpoint.sending.iter(), group.packet);
-            if !args.json && progress.as_ref().is_none_or(|progress| !progress.alone) {
-                say(line)?;
-            }
-            next = now + step;
-        }
-    }
-    drop(progress);
-    finish(args, &group, &endpoint, intervals, controllers)
+    let mut run = Run::new(args, &content)?;
+    let outcome = run.complete((&endpoint, &transport), &mut far, content).await;
+    let close = if outcome.is_ok() { Close::Done } else { Close::Stopped };
+    socket::close(&endpoint, close).await;
+    run.finish(outcome)
 }
 
-/// Packets are no longer than the interface and the known routers carry.
-fn fit(args: &Send, group: &mut FlowGroup, most: u16) {
-    if group.packet <= most {
-        return;
+/// What is to be sent.
+fn content(args: &Send) -> Result<Content> {
+    if args.files.is_empty() {
+        return Ok(Content::Filler(args.flows, args.bytes, Duration::from_secs_f64(args.time)));
     }
-    if let Some(asked) = &args.packet {
-        complain(format!("--packet {asked}: the path carries packets of {most} B, so they have that length"));
+    if args.flows > 1 {
+        return Err(Error::Input("--flows is for filler data".to_string()));
     }
-    group.packet = most;
+    let (items, left_out) = tree::list(&args.files)?;
+    for path in left_out {
+        complain(format!("warning: {}: a link or special file, which is not sent", path.display()));
+    }
+    Ok(Content::Items(items))
 }
 
-/// Recovers as a transfer should, unless these parameters say another or a preset does.
-pub(super) fn recover_soon(group: &mut FlowGroup, params: &[String]) {
-    for &(name, value) in RECOVER_SOON {
-        // A value that is the default is not among those given.
-        let mut asked = params.iter().filter_map(|param| param.split_once('='));
-        let said = asked.any(|(key, _)| key.trim() == name) || group.values.given().iter().any(|(key, _)| *key == name);
-        let mut known = COMMON.iter().chain(group.resolved.recovery.params());
-        if let Some(param) = known.find(|p| p.name == name).filter(|_| !said) {
-            group.values.set(param, value);
-        }
-    }
-}
-
-/// Flows with packets of the group's length take the places of those that are under way.
-fn shorten(to: &Far, group: &FlowGroup, endpoint: &mut Endpoint, intervals: &mut Intervals) -> Result<()> {
-    let under_way: Vec<u32> =
-        endpoint.sending.iter().filter(|(_, f)| f.state == TransferState::Open).map(|(id, _)| *id).collect();
-    let base = u32::from_be_bytes(random()?);
-    for (old, id) in under_way.into_iter().zip((0..).map(|i| base.wrapping_add(i))) {
-        let Some(mut before) = endpoint.sending.remove(&old) else { continue };
-        let supply = std::mem::replace(&mut before.supply, Supply::Filler);
-        let mut flow = sending(to, group, id, supply, Some(number(before.high, old)))?;
-        flow.take_over(&before);
-        endpoint.sending.insert(id, flow);
-        intervals.replace(old, id);
-    }
-    Ok(())
-}
-
-/// Where flows go, and what was asked for.
-struct Far<'a> {
+/// A transfer, and what is reported of it.
+struct Run<'a> {
     args: &'a Send,
-    peer: SocketAddrV4,
-    own: Ipv4Addr,
-    key: Option<Key>,
+    begun: Clock,
+    counters: Arc<Counters>,
+    progress: Option<Progress>,
+    series: Series,
+    total: u64,
+    /// Whether TCP's law moves or limits the window, as last reported.
+    controller: Option<&'static str>,
+    controllers: Vec<Value>,
+    intervals: Vec<Value>,
+    /// Seconds, bytes written and packets lost at the last interval.
+    before: (f64, u64, u64),
+    lost: u64,
 }
 
-/// What is sent.
-fn supply(args: &Send) -> Result<Supply> {
-    let Some(path) = args.file() else { return Ok(Supply::Filler) };
-    Supply::open(path).or_fail(|| format!("read {}", path.display()))
-}
-
-/// The flow of this number; `instead` is that of one whose place it takes.
-fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option<u64>) -> Result<Sending> {
-    let Far { args, peer, own, key } = to;
-    let init = flows::init(group, id, Rate::mbps(args.interface_mbps)).map_err(Error::Failed)?;
-    let (content, source) = match (&supply, args.bytes) {
-        (Supply::File { size, digest, mode, modified, .. }, _) => {
-            let path = args.file().unwrap_or(Path::new("file"));
-            let most = (u32::MAX as u64 - 1) * (group.packet as u64 / 2);
-            if *size > most {
-                return Err(Error::Input(format!("{} is longer than a flow can be", path.display())));
+impl<'a> Run<'a> {
+    fn new(args: &'a Send, content: &Content) -> Result<Run<'a>> {
+        let (total, name) = match content {
+            Content::Items(items) => {
+                (items.iter().map(|item| item.size).sum(), items.first().map(|item| item.name.clone()))
             }
-            let name = file_name(&path.file_name().unwrap_or_default().to_string_lossy());
-            let (size, mode, digest, modified) = (*size, *mode, *digest, Some(*modified));
-            (Content::File { name, size, mode, digest, modified }, Source::Sized(size))
+            Content::Filler(..) => (0, None),
+        };
+        let progress = name.and_then(|name| Progress::new(name, total, args.json));
+        let series = Series::open(args.series.as_deref())?;
+        let (counters, controller, controllers, intervals, before) = Default::default();
+        Ok(Run {
+            args,
+            begun: Clock::start(),
+            counters,
+            progress,
+            series,
+            total,
+            controller,
+            controllers,
+            intervals,
+            before,
+            lost: 0,
+        })
+    }
+
+    /// Connects and sends; goes on by another connection after one was lost, until the patience ends.
+    async fn complete(
+        &mut self,
+        ends: (&Endpoint, &Transport),
+        far: &mut Far<'_>,
+        mut content: Content,
+    ) -> std::result::Result<(), String> {
+        let timeout = Duration::from_secs_f64(self.args.patience);
+        let mut moved = (Clock::start(), 0);
+        loop {
+            let outcome = self.once(ends, far, &mut content).await;
+            let why = match outcome {
+                Err(Failure::Lost(why)) => why,
+                other => {
+                    return other.map_err(|failure| failure.to_string());
+                }
+            };
+            let received = self.counters.written.load(Ordering::Relaxed);
+            if received > moved.1 {
+                moved = (Clock::start(), received);
+            }
+            if moved.0.elapsed() > timeout || sys::stopped() || matches!(content, Content::Filler(..)) {
+                return Err(why);
+            }
+            complain(format!("{why}; trying again"));
+            tokio::time::sleep(AGAIN).await;
         }
-        (Supply::Filler, Some(bytes)) => (Content::Nothing, Source::Sized(bytes)),
-        (Supply::Filler, None) => {
-            let stop = Time::from_secs_f64(args.time);
-            (Content::Nothing, Source::Until { stop, started: false })
+    }
+
+    async fn once(
+        &mut self,
+        ends: (&Endpoint, &Transport),
+        far: &mut Far<'_>,
+        content: &mut Content,
+    ) -> std::result::Result<(), Failure> {
+        let connecting = far.connect(ends, self.counters.clone());
+        let timeout = Duration::from_secs_f64(self.args.patience);
+        let sending = tokio::select! {
+            connected = connecting => Arc::new(connected?),
+            () = tokio::time::sleep(timeout) => {
+                return Err(Failure::Final(format!("{} does not answer; {SILENT}", self.args.peer)));
+            }
+            () = stop() => return Err(Failure::Final("interrupted".to_string())),
+        };
+        far.pair(&sending).await?;
+        let work = sending.send(content);
+        tokio::pin!(work);
+        let mut heard = (Clock::start(), 0);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut work => break outcome,
+                () = tokio::time::sleep(TURN) => {}
+            }
+            if let Err(e) = self.look(&sending) {
+                break Err(Failure::Final(e.to_string()));
+            }
+            let arrived = sending.connection.stats().udp_rx.datagrams;
+            if arrived != heard.1 {
+                heard = (Clock::start(), arrived);
+            }
+            if sys::stopped() {
+                break Err(Failure::Final("interrupted".to_string()));
+            }
+            if heard.0.elapsed() > timeout {
+                break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
+            }
+        };
+        let last_look = self.look(&sending).map_err(|e| Failure::Final(e.to_string()));
+        let outcome = outcome.and(last_look);
+        self.lost += sending.connection.stats().path.lost_packets;
+        sending.close(if outcome.is_ok() { Close::Done } else { Close::Stopped });
+        outcome
+    }
+
+    /// Reports what is due.
+    fn look(&mut self, sending: &Sending) -> Result<()> {
+        sending.fit_window();
+        let now = self.begun.elapsed().as_secs_f64();
+        let written = self.counters.written.load(Ordering::Relaxed);
+        if let Some(progress) = &mut self.progress {
+            let done = self.counters.held.load(Ordering::Relaxed) + written;
+            progress.show(Time::from_secs_f64(now), (done < self.total).then_some(done));
         }
-    };
-    let mut flow = SenderEndpoint::new(&init);
-    flow.attach(Address((*own).into()));
-    Ok(Sending::new(Plan {
-        flow,
-        elsewhere: ReceiverEndpoint::new(&init),
-        source,
-        start: Time::ZERO,
-        hello: Hello { instead, ..Hello::new(&args.protocol, group.packet, &group.values, content) },
-        high: u32::from_be_bytes(random()?).max(1),
-        key: key.clone(),
-        supply,
-        peer: *peer,
-        timeout: Time::from_secs_f64(args.patience),
-        confirm: true,
-    }))
+        self.look_at_law(now, sending)?;
+        self.series.write(Time::from_secs_f64(now), |put| {
+            let number = sending.tunnel.number;
+            sending.tunnel.controller.lock().probe(&mut |variable, value| put(number, variable, value));
+        })?;
+        if self.args.interval > 0.0 && now >= self.before.0 + self.args.interval {
+            self.end_interval(now, Some(sending))?;
+        }
+        Ok(())
+    }
+
+    fn look_at_law(&mut self, now: f64, sending: &Sending) -> Result<()> {
+        let controller = sending.tunnel.controller.lock();
+        if controller.round_trip() == Time::ZERO {
+            return Ok(());
+        }
+        let (word, sentence) = match controller.in_force() {
+            ActiveController::Fallback => ("tcp", "no router on the way answers: sending as TCP"),
+            ActiveController::Limited => {
+                ("limited", "the path is congested where no router answers: within TCP's window")
+            }
+            ActiveController::Own => ("own", "sending by the protocol's own law"),
+        };
+        drop(controller);
+        if self.controller.replace(word) == Some(word) {
+            return Ok(());
+        }
+        self.controllers.push(json!({ "seconds": now, "law": word, "told": sentence }));
+        if self.args.json { Ok(()) } else { say(format!("{now:6.2} s  {sentence}")) }
+    }
+
+    fn end_interval(&mut self, now: f64, sending: Option<&Sending>) -> Result<()> {
+        let stats = sending.map(|sending| sending.connection.stats().path);
+        let (written, lost) =
+            (self.counters.written.load(Ordering::Relaxed), stats.map_or(self.before.2, |s| s.lost_packets));
+        let (from, bytes, resent) = (self.before.0, written - self.before.1, lost.saturating_sub(self.before.2));
+        let rate = 8.0 * bytes as f64 / (now - from).max(1e-9);
+        let sum = json!({
+            "start": from, "end": now, "seconds": now - from, "bytes": bytes, "bits_per_second": rate,
+            "retransmits": resent, "omitted": false, "sender": true,
+        });
+        self.intervals.push(json!({ "sum": sum }));
+        self.before = (now, written, lost);
+        if self.args.json || self.progress.as_ref().is_some_and(|progress| progress.alone) {
+            return Ok(());
+        }
+        say(interval((from, now), rate, resent, stats.map(|stats| 1e3 * stats.rtt.as_secs_f64())))
+    }
+
+    fn finish(mut self, outcome: std::result::Result<(), String>) -> Result<()> {
+        let now = self.begun.elapsed().as_secs_f64();
+        self.progress = None;
+        self.end_interval(now, None)?;
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = self.counters.clone();
+        let (written, received, held) = (count(&counters.written), count(&counters.received), count(&counters.held));
+        let rate = |bytes: u64| 8.0 * bytes as f64 / now;
+        if self.args.json {
+            let sum = |bytes, sender| {
+                json!({
+                    "start": 0.0, "end": now, "seconds": now, "bytes": bytes, "bits_per_second": rate(bytes),
+                    "retransmits": if sender { self.lost } else { 0 }, "sender": sender,
+                })
+            };
+            let mut report = json!({
+                "start": {
+                    "version": format!("explicated {}", env!("CARGO_PKG_VERSION")),
+                    "connecting_to": { "host": self.args.peer },
+                    "test_start": { "protocol": self.args.protocol, "num_streams": self.args.flows },
+                },
+                "laws": self.controllers,
+                "intervals": self.intervals,
+                "end": { "sum_sent": sum(written, true), "sum_received": sum(received, false), "held_before": held },
+            });
+            if let Err(why) = &outcome {
+                report["error"] = json!(why);
+            }
+            say(report)?;
+        } else {
+            if held > 0 {
+                say(format!("{held} bytes were there already, of an earlier try"))?;
+            }
+            let (rate, lost) = (rate(received) / 1e6, self.lost);
+            say(format!("in all {received} bytes arrived in {now:.3} s: {rate:.3} Mbit/s; {lost} packets resent"))?;
+        }
+        outcome.map_err(Error::Failed)
+    }
 }
 
-fn finish(
-    args: &Send,
-    group: &FlowGroup,
-    endpoint: &Endpoint,
-    mut intervals: Intervals,
-    controllers: ControllerLog,
-) -> Result<()> {
-    let now = endpoint.now();
-    let line = intervals.end(now, endpoint.sending.iter(), group.packet);
-    let flows: Vec<_> = endpoint
-        .sending
-        .iter()
-        .map(|(id, f)| {
-            let received = if let TransferState::Over(bytes) = f.state { Some(f.earlier + bytes) } else { None };
-            (*id, Done::of(f), received, f.payload)
-        })
-        .collect();
-    let problem = endpoint.sending.values().find_map(|f| match &f.state {
-        TransferState::Failed(why) => Some(why.clone()),
-        TransferState::Over(_) => None,
-        _ => Some("interrupted".to_string()),
-    });
-    let total = end(now, &flows);
-    if args.json {
-        let mut report = json!({
-            "start": {
-                "version": format!("explicated {}", env!("CARGO_PKG_VERSION")),
-                "connecting_to": { "host": args.peer },
-                "test_start": {
-                    "protocol": args.protocol,
-                    "num_streams": args.flows,
-                    "blksize": group.packet,
-                    "duration": args.time,
-                    "bytes": args.bytes,
-                    "key": args.key.is_some(),
-                },
-            },
-            "laws": controllers.all,
-            "intervals": intervals.all,
-            "end": total,
-            "strays": endpoint.strays,
-        });
-        if let Some(why) = &problem {
-            report["error"] = json!(why);
-        }
-        if args.file().is_some() {
-            report["end"]["held_before"] = json!(endpoint.sending.values().filter_map(|flow| flow.have).sum::<u64>());
-        }
-        say(report)?;
-    } else {
-        say(line)?;
-        let held: u64 = endpoint.sending.values().filter_map(|flow| flow.have).sum();
-        if held > 0 {
-            say(format!("{held} bytes were there already, of an earlier try"))?;
-        }
-        let sum = &total["sum_received"];
-        let rate = sum["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6;
-        let resent = &total["sum_sent"]["retransmits"];
-        say(format!(
-            "in all {} bytes arrived in {:.3} s: {rate:.3} Mbit/s; {resent} packets resent",
-            sum["bytes"],
-            now.as_secs_f64()
-        ))?;
-    }
-    match problem {
-        Some(why) => Err(Error::Failed(why)),
-        None => Ok(()),
+/// The line of an interval: its times, bit/s, and the round trip in ms if there was one.
+fn interval((from, to): (f64, f64), rate: f64, resent: u64, rtt: Option<f64>) -> String {
+    let line = format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s  {resent:6} packets resent", rate / 1e6);
+    rtt.map_or(line.clone(), |rtt| format!("{line}  round trip {rtt:7.3} ms"))
+}
+
+/// Ends when a signal came.
+async fn stop() {
+    while !sys::stopped() {
+        tokio::time::sleep(TURN).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use explicate_core::registry::{PROTOCOLS, RECOVERIES};
+    use clap::Parser;
 
-    /// What the recovery of a flow of this name, with these parameters, goes by in a transfer.
-    fn goes_by(name: &str, params: &[&str], param: &str) -> Option<f64> {
-        let params: Vec<String> = params.iter().map(ToString::to_string).collect();
-        let mut group = words::flow(name, None, PACKET, &params).unwrap();
-        recover_soon(&mut group, &params);
-        let recovery = group.resolved.recovery;
-        let known: Vec<_> = COMMON.iter().chain(recovery.params()).copied().collect();
-        known.iter().any(|p| p.name == param).then(|| group.values.get(&known, param))
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn config_of(options: &[&str]) -> Result<ControllerConfig> {
+        let args = [&["explicated", "send", "gw"], options].concat();
+        let Command::Send(args) = Cli::try_parse_from(args).unwrap().command else { panic!("send") };
+        controller_config(&args)
     }
 
     #[test]
-    fn transfers_recover_soon_unless_somebody_said_another() {
-        let protocol = PROTOCOLS[0].name();
-        let mut counting = 0;
-        for recovery in RECOVERIES {
-            let name = format!("{protocol}/{}", recovery.name());
-            assert_eq!(goes_by(&name, &[], "max_rto"), Some(5.0), "{name}");
-            assert_eq!(goes_by(&name, &["max_rto=60s"], "max_rto"), Some(60.0), "{name}");
-            if let Some(recount) = goes_by(&name, &[], "recount") {
-                assert_eq!(recount, 1.0, "{name}: at once");
-                assert_eq!(goes_by(&name, &["recount=after_window"], "recount"), Some(0.0), "{name}");
-                counting += 1;
-            }
+    fn parameters_of_the_protocol_are_those_of_the_preset_and_of_the_user() {
+        let number = |options: &[&str], name: &str| config_of(options).unwrap().values.number(name);
+        assert_eq!(number(&["-p", "xcp", "--param", "desired_rate=5Mbit/s"], "desired_rate"), Some(5e6));
+        assert_eq!(number(&["-p", "xcp"], "on_loss"), Some(1.0), "losses do not move the window");
+        assert_eq!(number(&["-p", "xcp", "--param", "on_loss=halve"], "on_loss"), Some(0.0));
+        let preset = explicate_core::presets::PRESETS.iter().find(|p| p.name == "LR-LMXCP").unwrap();
+        assert!(preset.params.contains(&("on_loss", 1.0)) && number(&[], "on_loss") == Some(1.0));
+        assert_eq!(number(&["-p", "cubic", "--param", "variant=rfc"], "variant"), Some(0.0), "against the stack");
+        for stack in ["linux", "ns2"] {
+            let config = config_of(&["-p", "cubic", "--stack", stack]).unwrap();
+            assert_eq!((config.stack.unwrap().name, config.values.given()), (stack, &[][..]), "the stack is no wish");
         }
-        assert!(counting > 0, "no recovery has the parameter");
-        assert_eq!(goes_by(explicate_core::presets::DEFAULT_SENDER, &[], "recount"), Some(1.0));
+        assert!(config_of(&[]).unwrap().guard && !config_of(&["--guard", "off", "-p", "cubic"]).unwrap().guard);
+    }
+
+    #[test]
+    fn parameters_of_recoveries_and_unknown_ones_are_refused() {
+        let cases = [
+            ("xcp", "max_rto=5s", "no parameter of xcp"),
+            ("xcp", "on_loss=never", "on_loss"),
+            ("xcp", "x=1", "x"),
+            ("cubic", "growth=linux", "--param growth is for `explicated lab`"),
+        ];
+        for (protocol, param, why) in cases {
+            let refused =
+                config_of(&["-p", protocol, "--param", param]).err().map(|error| (error.status(), error.to_string()));
+            assert!(refused.as_ref().is_some_and(|(status, said)| *status == 2 && said.contains(why)), "{refused:?}");
+        }
     }
 }

@@ -29,10 +29,6 @@ impl Series {
         let out = made.or_fail(|| format!("write {}", path.display()))?;
         Ok(Series { out: Some(out), due: EVERY })
     }
-    /// When the next lines are due.
-    pub(super) fn due(&self) -> Time {
-        self.due
-    }
     /// Writes the variables of all flows if they are due; `probe` is given what writes one, for the number of a flow.
     pub(super) fn write(
         &mut self,

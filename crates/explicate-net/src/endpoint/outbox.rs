@@ -4,29 +4,20 @@ use std::net::SocketAddrV4;
 use std::os::fd::BorrowedFd;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN};
+use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
 
 use super::LONGEST;
 use crate::sys::{self, BATCH, Outgoing};
-
-/// Offset of the upper half of a flow's number in the transport header of data.
-pub const HIGH: usize = 16;
 
 /// Datagrams to be sent by the next call.
 pub struct Outbox {
     bytes: Vec<u8>,
     waiting: Vec<(usize, SocketAddrV4, u8)>,
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Datagrams that the system refused.
-    pub refused: u64,
-    /// Refused datagrams that were longer than the kernel's path MTU.
-    pub too_long: u64,
 }
 
 impl Default for Outbox {
     fn default() -> Outbox {
-        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0, too_long: 0 }
+        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH) }
     }
 }
 
@@ -44,34 +35,14 @@ impl Outbox {
         sack: &SackRanges,
         more: impl FnOnce(&mut [u8]) -> usize,
     ) {
-        self.push_numbered(to, 0, packet, sack, more);
-    }
-    /// Adds a data packet or a SYN of a flow whose number has this upper half.
-    pub fn push_numbered(
-        &mut self,
-        to: SocketAddrV4,
-        high: u32,
-        packet: &Packet,
-        sack: &SackRanges,
-        more: impl FnOnce(&mut [u8]) -> usize,
-    ) {
         if self.is_full() {
-            self.refused += 1;
             return;
         }
         let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST];
         let Some(headers) = slot.first_chunk_mut::<MOST_HEADERS>() else { return }; // never: `LONGEST` is longer
         let length = datagram::write(packet, sack, headers);
-        if high != 0 {
-            // In place of the receiver window, which data packets do not have.
-            headers[length - TRANSPORT_LEN + HIGH..][..4].copy_from_slice(&high.to_be_bytes());
-        }
         let total = length + more(&mut slot[length..LONGEST - IP_UDP_LEN]);
         self.waiting.push((total, to, packet.tos));
-    }
-    /// Discards all queued datagrams.
-    pub fn discard(&mut self) {
-        self.waiting.clear();
     }
     /// Sends all queued datagrams.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) {
@@ -82,15 +53,10 @@ impl Outbox {
             let messages =
                 messages.map(|(&(length, to, tos), bytes)| Outgoing { bytes: &bytes[..length], to: Some((to, tos)) });
             match sys::send(socket, messages) {
-                Ok(taken) => {
-                    self.sent += taken as u64;
-                    first += taken.max(1);
-                }
+                Ok(taken) => first += taken.max(1),
                 Err(error) => {
                     // The network may drop packets, and this is its first hop.
                     tracing::debug!(%error, "cannot send");
-                    self.refused += 1;
-                    self.too_long += sys::is_too_long(&error) as u64;
                     first += 1;
                 }
             }

@@ -1,6 +1,7 @@
 //! What streams begin with, and the answers.
 //!
-//! A stream begins with its kind, one byte: 0 a secret of 16 bytes, 1 a file, 2 a folder, 3 filler data. A file or folder has a header:
+//! A stream begins with its kind, one byte: 0 a secret of 16 bytes, 1 a file, 2 a folder, 3 filler data, 4 a request to be
+//! [`probed`](super::probed). A file or folder has a header:
 //!
 //! | byte | field |
 //! | --- | --- |
@@ -12,11 +13,11 @@
 //! | 54- | the name: folders and file with slashes between them, UTF-8 |
 //!
 //! The receiver answers with 9 bytes: 0 and how many bytes of the file it has, or the number of a [`Refusal`]. When the stream has ended, 9
-//! bytes follow: the number of a [`Verdict`], and how many bytes arrived. All numbers are big-endian.
+//! bytes follow: the number of a [`Verdict`], and how many bytes arrived. A request is answered like an offer, with the number that its
+//! probes carry, which is valid until its stream ends. All numbers are big-endian.
 
-use crate::endpoint::content::store::Offer;
-use crate::endpoint::hello::{SHA, file_name};
-use crate::endpoint::message::{Refusal, Verdict};
+use super::store::Offer;
+use crate::digest::LEN as SHA;
 
 /// Bytes of a header before the name.
 pub const HEADER: usize = 54;
@@ -40,12 +41,127 @@ pub enum Kind {
     Folder,
     /// Filler data.
     Filler,
+    /// A request to be probed.
+    Probe,
 }
 
 impl Kind {
     /// The kind of this number.
     pub fn of(number: u8) -> Option<Kind> {
-        [Kind::Secret, Kind::File, Kind::Folder, Kind::Filler].get(number as usize).copied()
+        [Kind::Secret, Kind::File, Kind::Folder, Kind::Filler, Kind::Probe].get(number as usize).copied()
+    }
+}
+
+/// The verdict on a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// All data arrived, and the digest is right.
+    Same,
+    /// All data arrived, but the digest differs.
+    Differs,
+    /// Some data are missing.
+    Missing,
+    /// It could not be written.
+    NotWritten,
+    /// All data arrived, and the digest is being computed.
+    Checking,
+    /// The disk is full.
+    Full,
+    /// All data arrived, but another file got its name meanwhile.
+    NameExists,
+}
+
+const VERDICTS: [Verdict; 7] = [
+    Verdict::Same,
+    Verdict::Differs,
+    Verdict::Missing,
+    Verdict::NotWritten,
+    Verdict::Checking,
+    Verdict::Full,
+    Verdict::NameExists,
+];
+
+impl Verdict {
+    /// Its number in messages.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+    /// What it means to the sender's user, unless all is well; the receiver may have held a part before this transfer.
+    pub fn problem(self, held_before: bool) -> Option<&'static str> {
+        Some(match self {
+            Verdict::Same => return None,
+            Verdict::Differs if held_before => {
+                "the received file differs from the one sent: the part of an earlier transfer was damaged, or the file has \
+                 changed; the other end has removed it: send it again"
+            }
+            Verdict::Differs => "the received file differs from the one sent: its SHA-256 differs",
+            Verdict::Missing | Verdict::Checking => "the other end has not received everything",
+            Verdict::NotWritten => "the other end could not write the file",
+            Verdict::Full => "the other end's disk is full",
+            Verdict::NameExists => "meanwhile the other end has another file of this name, and does not replace it",
+        })
+    }
+    /// The verdict of this number.
+    pub fn of(number: u8) -> Option<Verdict> {
+        VERDICTS.get((number as usize).wrapping_sub(1)).copied()
+    }
+}
+
+/// Why a file is refused. Other numbers were those of an older transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The offer is invalid.
+    Nonsense = 7,
+    /// The receiver accepts no files.
+    NoFiles = 8,
+    /// A file of that name exists.
+    NameExists = 9,
+    /// This file is being received already.
+    Busy = 10,
+    /// Another file of this name is being received.
+    NameTaken = 11,
+    /// There is no space for the file.
+    NoSpace = 12,
+    /// The file exceeds the quota.
+    Quota = 13,
+    /// The folder cannot be written.
+    NotWritable = 14,
+}
+
+const REFUSALS: [Refusal; 8] = [
+    Refusal::Nonsense,
+    Refusal::NoFiles,
+    Refusal::NameExists,
+    Refusal::Busy,
+    Refusal::NameTaken,
+    Refusal::NoSpace,
+    Refusal::Quota,
+    Refusal::NotWritable,
+];
+
+impl Refusal {
+    /// Its number in messages.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+    /// The refusal of this number.
+    pub fn of(number: u8) -> Option<Refusal> {
+        REFUSALS.into_iter().find(|refusal| refusal.number() == number)
+    }
+    /// The sentence shown to the sender's user.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Refusal::Nonsense => "the other end takes no such offer",
+            Refusal::NoFiles => "the other end accepts no files (its option --to)",
+            Refusal::NameExists => {
+                "the other end has a file of this name, and does not replace it (its option --replace)"
+            }
+            Refusal::Busy => "the other end is receiving this file already",
+            Refusal::NameTaken => "the other end is receiving another file of this name",
+            Refusal::NoSpace => "the other end has no space for this file",
+            Refusal::Quota => "the file does not fit into what is left of the other end's quota (its option --quota)",
+            Refusal::NotWritable => "the other end may not write into its folder",
+        }
     }
 }
 
@@ -80,6 +196,18 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[at..at + N]);
     out
+}
+
+/// The name under which a file is offered: its last component, with special characters and a leading dash replaced.
+pub fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(plain).take(100).collect();
+    let name = name.trim_start_matches('.');
+    match name.strip_prefix('-') {
+        Some(rest) => format!("_{rest}"),
+        None if name.is_empty() => "file".to_string(),
+        None => name.to_string(),
+    }
 }
 
 /// Whether a receiver takes a file or folder of this name. Each part is a plain name, so the path stays in the receiver's folder.
@@ -151,6 +279,9 @@ mod tests {
             assert!(!is_name(bad), "{bad:?}");
         }
         assert!(!is_name(&long) && !is_name(&deep) && !is_name("a/\0"));
+        for (path, name) in [("-rf", "_rf"), ("..x", "x"), (".-x", "_x"), ("...", "file"), ("a b", "a_b")] {
+            assert!(file_name(path) == name && is_name(name), "{path}");
+        }
     }
 
     #[test]
@@ -159,7 +290,7 @@ mod tests {
         assert_eq!(read_answer(answer(Err(Refusal::Quota))), Some(Err(Refusal::Quota)));
         assert_eq!(read_verdict(verdict(Verdict::Full, 3)), Some((Verdict::Full, 3)));
         for number in 0..=255 {
-            assert_eq!(read_answer([number; ANSWER]).is_some(), number <= Refusal::Quic.number());
+            assert_eq!(read_answer([number; ANSWER]).is_some(), number == 0 || (7..=14).contains(&number));
             assert_eq!(read_verdict([number; ANSWER]).is_some(), (1..=7).contains(&number));
         }
     }

@@ -11,14 +11,13 @@ use std::time::Duration;
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::message::{self, HEADER, Kind};
+use super::message::{self, HEADER, Kind, Refusal, Verdict};
 use super::pairing::{Invitation, SECRET, State};
+use super::probed::Probed;
 use super::socket::Close;
+use super::store::{Offer, Part, Store};
 use crate::clock::Clock;
-use crate::digest::Sha256;
-use crate::endpoint::content::store::{Offer, Part, Store};
-use crate::endpoint::hello::SHA;
-use crate::endpoint::message::{Refusal, Verdict};
+use crate::digest::{LEN as SHA, Sha256};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::shim::canonical;
 use crate::gateway::silence;
@@ -86,6 +85,8 @@ pub struct Receiving {
     /// The connections that write parts, by sender and digest.
     writers: Mutex<BTreeMap<(PublicKey, [u8; SHA]), Writer>>,
     invitation: Mutex<Option<Invitation>>,
+    /// What answers probes.
+    probed: Arc<Probed>,
     /// Most connections at a time.
     most: u32,
     /// Numbers.
@@ -122,6 +123,7 @@ impl Receiving {
         transport: Transport,
         store: Option<Store>,
         invitation: Option<Invitation>,
+        probed: Arc<Probed>,
         most: u32,
     ) -> (Arc<Receiving>, mpsc::UnboundedReceiver<Event>) {
         let (events, happens) = mpsc::unbounded_channel();
@@ -136,6 +138,7 @@ impl Receiving {
             writes,
             writers,
             invitation,
+            probed,
             most,
             counters,
             events,
@@ -265,6 +268,7 @@ impl Receiving {
                 stream.send.finish().map_err(|_| Broken)
             }
             Kind::Filler => self.take_filler(stream).await,
+            Kind::Probe => self.take_probes(stream).await,
             Kind::Folder => {
                 let offer = tokio::time::timeout(HEAD, stream.read_offer()).await.map_err(|_| Broken)??;
                 let made = self.with_store(&offer, |store| store.make_folder(&offer.name, offer.mode));
@@ -302,6 +306,14 @@ impl Receiving {
             }
         }
         self.end(stream, None, Verdict::Same).await
+    }
+    /// Answers probes from the sender's address until the end of the stream.
+    async fn take_probes(&self, stream: &mut Stream) -> std::result::Result<(), Broken> {
+        let from = canonical(stream.connection.remote_address()).ip();
+        let permit = self.probed.permit(from).map_err(|_| Broken)?;
+        stream.say(&message::answer(Ok(permit.number))).await?;
+        let _ = stream.receive.read_to_end(0).await;
+        stream.send.finish().map_err(|_| Broken)
     }
     fn count(&self, stream: &mut Stream, bytes: usize) {
         stream.bytes += bytes as u64;

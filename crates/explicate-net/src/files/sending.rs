@@ -12,14 +12,12 @@ use bytes::Bytes;
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, WriteError};
 use tokio::task::JoinSet;
 
-use super::message::{self, ANSWER, Kind};
+use super::message::{self, ANSWER, Kind, Refusal};
 use super::pairing::Invitation;
 use super::socket::{Close, sentence};
-use super::tree::Item;
-use crate::endpoint::content::Supply;
-use crate::endpoint::content::store::Offer;
-use crate::endpoint::hello::SHA;
-use crate::endpoint::message::Refusal;
+use super::store::Offer;
+use super::tree::{Item, Opened};
+use crate::digest::LEN as SHA;
 use crate::gateway::identity::{FILES, Identity, PublicKey};
 use crate::gateway::silence;
 use crate::gateway::transport::Transport;
@@ -58,13 +56,16 @@ pub struct Counters {
 }
 
 /// Why a transfer did not succeed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The connection was lost: another one may go on.
+    #[error("{0}")]
     Lost(String),
     /// The receiver is receiving the file already.
+    #[error("{0}")]
     Busy(String),
     /// Trying again does not help.
+    #[error("{0}")]
     Final(String),
 }
 
@@ -202,11 +203,9 @@ impl Sending {
     async fn send_file(&self, item: &Item) -> Result<(), Failure> {
         let failed = |e: std::io::Error| Failure::Final(format!("cannot read {}: {e}", item.path.display()));
         let path = item.path.clone();
-        let opened = tokio::task::spawn_blocking(move || Supply::open(&path)).await;
-        let opened = opened.map_err(|_| self.failure("stopped"))?.map_err(failed)?;
-        let Supply::File { file, size, digest, mode, modified } = opened else {
-            return Err(self.failure("stopped"));
-        };
+        let opened = tokio::task::spawn_blocking(move || Opened::read(&path)).await;
+        let Opened { file, size, digest, mode, modified } =
+            opened.map_err(|_| self.failure("stopped"))?.map_err(failed)?;
         // Files of the same content have the same part at the receiver.
         let turn = self.turn(digest);
         let _turn = turn.lock().await;
@@ -311,6 +310,18 @@ impl Sending {
         let (_, received) = stream.read().await.and_then(message::read_verdict).ok_or_else(broken)?;
         self.counters.received.fetch_add(received, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Asks the receiver to answer probes: the number that they carry, and the stream, by whose end it ceases.
+    pub async fn ask_for_probes(&self) -> Result<(u64, SendStream), Failure> {
+        let broken = || self.failure("the receiver answers no probes; does it run this version?");
+        let (send, receive) = self.connection.open_bi().await.map_err(|_| broken())?;
+        let mut stream = Stream { send, receive };
+        stream.send.write_all(&[Kind::Probe as u8]).await.map_err(|_| broken())?;
+        match stream.read().await.and_then(message::read_answer) {
+            Some(Ok(number)) => Ok((number, stream.send)),
+            _ => Err(broken()),
+        }
     }
 
     /// Gives QUIC a piece of data, when it takes more.

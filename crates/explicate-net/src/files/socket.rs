@@ -55,7 +55,7 @@ pub fn controller_config(protocol: &str, air_loss: f64) -> Result<ControllerConf
     followed.map(|protocol| ControllerConfig::new(protocol, air_loss)).ok_or_else(|| {
         let names = registry::protocols().filter(|protocol| ControllerConfig::can_follow(*protocol));
         let names: Vec<&str> = names.map(|protocol| protocol.name()).collect();
-        Error::Input(format!("QUIC follows {}, not `{protocol}`; --transport udp has all protocols", names.join(", ")))
+        Error::Input(format!("QUIC follows {}, not `{protocol}`, which only `explicated lab` runs", names.join(", ")))
     })
 }
 
@@ -66,7 +66,7 @@ pub fn open(
     controller: ControllerConfig,
     rate: Rate,
     limits: Limits,
-    probed: Option<Probed>,
+    probed: Option<Arc<Probed>>,
 ) -> Result<(Endpoint, Transport)> {
     let what = || format!("open the socket at {bind}");
     let socket = address::listen(bind).or_fail(what)?;
@@ -78,7 +78,7 @@ pub fn open(
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
     let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
     let mut socket = Socket::new(inner, None, tunnels);
-    if let Some(mut probed) = probed {
+    if let Some(probed) = probed {
         socket = socket.answering(Box::new(move |from, bytes| probed.answer(from, bytes)));
     }
     let socket = Arc::new(socket);

@@ -1,13 +1,14 @@
 //! What is sent: files and folders, and their names at the receiver.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::message::{Kind, is_name};
-use crate::endpoint::hello::file_name;
+use super::message::{Kind, file_name, is_name};
+use crate::digest::{LEN as SHA, Sha256};
 use crate::error::{Context, Error, Result};
+use crate::sys;
 
 /// A file or folder to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +23,47 @@ pub struct Item {
     pub size: u64,
     /// Permissions.
     pub mode: u32,
+}
+
+/// An open file, and what is offered of it.
+pub struct Opened {
+    /// The file.
+    pub file: File,
+    /// Its length when it was first read, bytes.
+    pub size: u64,
+    /// Its SHA-256 at that time.
+    pub digest: [u8; SHA],
+    /// Its permissions.
+    pub mode: u32,
+    /// Time of its last modification, seconds since 1970.
+    pub modified: u64,
+}
+
+impl Opened {
+    /// Opens a file, and reads it once for its digest, unless the process is asked to stop.
+    pub fn read(path: &Path) -> io::Result<Opened> {
+        // A pipe without a writer would block.
+        let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        let facts = file.metadata()?;
+        if !facts.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let (mut hash, mut size, mut buffer) = (Sha256::default(), 0, vec![0; 1 << 16]);
+        loop {
+            if sys::stopped() {
+                return Err(io::Error::other("interrupted"));
+            }
+            match file.read(&mut buffer)? {
+                0 => break,
+                n => {
+                    hash.update(&buffer[..n]);
+                    size += n as u64;
+                }
+            }
+        }
+        let (digest, mode, modified) = (hash.finish(), facts.mode() & 0o777, facts.mtime().max(0) as u64);
+        Ok(Opened { file, size, digest, mode, modified })
+    }
 }
 
 /// What these paths name, folders before what they contain, and what is left out: links, devices and the like.

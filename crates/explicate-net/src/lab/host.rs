@@ -18,11 +18,8 @@ use super::schedule::{Action, Schedule};
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
-use crate::endpoint::content::Supply;
-use crate::endpoint::gate::Admission;
-use crate::endpoint::hello::{Content, Hello};
-use crate::endpoint::receiving::Limits;
-use crate::endpoint::sending::{self, Sending, TransferState};
+use crate::endpoint::hello::Hello;
+use crate::endpoint::sending::{self, Sending};
 use crate::error::{Error, Result};
 
 /// A flow of the scenario.
@@ -108,10 +105,6 @@ pub(super) struct HostReport {
     pub(super) samples: Vec<Sample>,
     /// Failures of flows.
     pub(super) failures: Vec<String>,
-    /// Datagrams that the system refused.
-    pub(super) refused: u64,
-    /// Datagrams with malformed headers.
-    pub(super) malformed: u64,
 }
 
 /// A running host.
@@ -136,18 +129,7 @@ impl<'a> Host<'a> {
         clock: Clock,
     ) -> Result<Host<'a>> {
         let ours = |f: &LabFlow| f.kernel.is_none();
-        let listen = flows.iter().any(|f| ours(f) && f.ends.1 == node);
-        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT);
-        // Past sessions still count.
-        let (flows_most, admission) = (SESSION as usize, Admission::Trusting);
-        let limits = Limits {
-            idle: Time::NEVER,
-            flows: flows_most,
-            flows_per_source: flows_most,
-            admission,
-            ..Limits::default()
-        };
-        let mut endpoint = Endpoint::open(address, listen.then_some(limits), clock)?;
+        let mut endpoint = Endpoint::open(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT), clock)?;
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
@@ -175,8 +157,8 @@ impl<'a> Host<'a> {
     fn counters(&self) -> (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>) {
         let sent = self.endpoint.sending.iter().map(|(id, f)| (index(*id), stats(f))).collect();
         let mut received: BTreeMap<usize, ReceiverStats> = BTreeMap::new();
-        for ((_, id), flow) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
-            *received.entry(index(*id as u32)).or_default() += flow.receiver.stats();
+        for ((_, id), receiver) in &self.endpoint.receivers.flows {
+            *received.entry(index(*id)).or_default() += receiver.stats();
         }
         (sent, received)
     }
@@ -223,7 +205,7 @@ impl<'a> Host<'a> {
 
     fn finish(mut self) -> HostReport {
         for (id, sending) in &self.endpoint.sending {
-            if let TransferState::Failed(why) = &sending.state {
+            if let Some(why) = &sending.failure {
                 self.report.failures.push(format!("{}: {why}", self.flows[index(*id)].name));
             }
             let before = self.before.0.get(&index(*id)).copied().unwrap_or_default();
@@ -241,8 +223,6 @@ impl<'a> Host<'a> {
                 self.report.received.insert(id, (before, after));
             }
         }
-        self.report.refused = self.endpoint.sent().1;
-        self.report.malformed = self.endpoint.malformed;
         self.report
     }
 }
@@ -274,13 +254,9 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         elsewhere: ReceiverEndpoint::new(&init),
         source: source(group, &flow.name, seed, &init, own, flow.start, SESSION),
         start: flow.start,
-        hello: Hello::new(&group.protocol, group.packet, &group.values, Content::Nothing),
-        high: 0,
-        key: None,
-        supply: Supply::Filler,
+        hello: Hello::new(&group.protocol, group.packet, &group.values),
         peer: SocketAddrV4::new(flow.peer, UDP_PORT),
         // The scenario gives the length of an outage, and its effect on a session.
         timeout: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
-        confirm: false,
     }))
 }

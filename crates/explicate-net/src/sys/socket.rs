@@ -59,12 +59,6 @@ pub fn tell_ttl_and_ecn(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?)
 }
 
-/// The kernel's path MTU, bytes of IP: the interface's, or less if a router has reported less. The socket has to be
-/// connected.
-pub fn path_mtu(socket: BorrowedFd<'_>) -> io::Result<usize> {
-    Ok(sockopt::ip_mtu(socket)? as usize)
-}
-
 /// Permits a socket to have addresses of other hosts (`IP_TRANSPARENT`): as a listener, and as the source of a
 /// connection.
 pub fn make_transparent(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
@@ -77,11 +71,6 @@ pub fn make_transparent(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
 /// Gives packets of a socket a mark of the kernel's (`SO_MARK`). Needs CAP_NET_ADMIN, or CAP_NET_RAW from Linux 5.17 on.
 pub fn set_mark(socket: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_MARK, mark as i32)
-}
-
-/// Whether a datagram was refused because it is longer than the kernel's path MTU.
-pub fn is_too_long(error: &io::Error) -> bool {
-    Errno::from_io_error(error) == Some(Errno::MSGSIZE)
 }
 
 /// A socket for requests about interfaces.

@@ -63,7 +63,7 @@ fn zeros(name: &str, size: u64) -> PathBuf {
 
 fn send(recv: &Recv, path: &Path, options: &[&str]) -> Child {
     let mut command = Command::new(PROGRAM);
-    command.args(["send", &recv.1]).arg(path).args(["--json", "-p", "cubic/sack"]).args(options);
+    command.args(["send", &recv.1]).arg(path).args(["--json", "-p", "cubic"]).args(options);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 /// What a sender that fails says, and bytes that it sent.
@@ -79,28 +79,20 @@ fn failed(sending: Child) -> (String, u64) {
 fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_sent() {
     let (disk, net, path) = (Disk::new("small", "4m"), chain(), zeros("small", 12_000_000));
     let state = net.folder.to_str().unwrap();
-    for options in [["--transport", "udp"], ["--state", state]] {
-        let recv = Recv::start(&disk.0, &options);
-        let key = State::open(Some(&net.folder)).unwrap().identity().unwrap().public;
-        let state = State::open(Some(&net.folder)).unwrap();
-        state.add_sender(key, "itself").and_then(|()| state.add_receiver(&recv.1, key)).unwrap();
-        let (said, sent) = failed(send(&recv, &path, &options));
-        assert!(said.contains("no space") && sent == 0, "{options:?}: {sent} {said}");
-        assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "nothing is left");
-    }
+    let recv = Recv::start(&disk.0, &["--state", state]);
+    let known = State::open(Some(&net.folder)).unwrap();
+    let key = known.identity().unwrap().public;
+    known.add_sender(key, "itself").and_then(|()| known.add_receiver(&recv.1, key)).unwrap();
+    let (said, sent) = failed(send(&recv, &path, &["--state", state]));
+    assert!(said.contains("no space") && sent == 0, "{sent} {said}");
+    assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "nothing is left");
     fs::remove_file(path).unwrap();
 }
 
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_disk_that_fills_up_meanwhile_ends_a_transfer() {
-    fills_up("udp");
-}
-
-#[test]
-#[ignore = "needs root: make linux"]
-fn a_disk_that_fills_up_meanwhile_ends_a_transfer_by_quic() {
-    fills_up("quic");
+    fills_up();
 }
 
 /// What a transfer came to whose disk was full.
@@ -114,17 +106,16 @@ pub(crate) struct Full {
 }
 
 /// The disk of a receiver is filled while a file of 120 MB arrives, which is refused and removed. `timed::files` has how soon.
-pub(crate) fn fills_up(transport: &str) -> Full {
+pub(crate) fn fills_up() -> Full {
     const SIZE: u64 = 120_000_000;
-    let (disk, net) = (Disk::new(transport, "160m"), chain());
+    let (disk, net) = (Disk::new("filled", "160m"), chain());
     let [receiver, sender] = paired(&net, "10.9.0.2");
-    let admits = if transport == "udp" { vec!["--open"] } else { vec!["--state", &receiver] };
     // The file would take 96 s.
     let _link = net.start("m", &["link", "left", "right", "--there", "rate = \"10Mbit/s\""]);
-    let mut recv = net.start("b", &[&["recv", "--to", disk.0.to_str().unwrap()], &admits[..]].concat());
-    let path = zeros(transport, SIZE);
-    let to = ["send", "--transport", transport, "10.9.0.2", path.to_str().unwrap()];
-    let mut sending = net.start("a", &[&to[..], &["--json", "-p", "cubic/sack", "--state", &sender]].concat());
+    let mut recv = net.start("b", &["recv", "--to", disk.0.to_str().unwrap(), "--state", &receiver]);
+    let path = zeros("filled", SIZE);
+    let words = ["send", "10.9.0.2", path.to_str().unwrap(), "--json", "-p", "cubic", "--state", &sender];
+    let mut sending = net.start("a", &words);
     arrives(&disk.0, SIZE / 100);
     // The sender pauses while another program takes the rest of the disk.
     sending.signal("STOP");

@@ -7,6 +7,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::common::{PROGRAM, eventually, lab, namespaces, number, numbers};
+use explicate_core::presets::PRESETS;
+use explicate_core::registry::PROTOCOLS;
 
 /// Two flows over 50 Mbit/s and 40 ms there and back.
 pub(crate) const DUMBBELL: &str = r#"
@@ -132,6 +134,21 @@ fn every_kind_of_scenario_runs_to_its_end_and_counts_what_it_carried() {
             });
         }
     });
+}
+
+/// All protocols and presets, a flow of each in a queue of its own over one link: every one delivers.
+#[test]
+#[ignore = "needs root: make linux"]
+fn every_protocol_runs_on_real_sockets() {
+    let names = || PRESETS.iter().map(|preset| preset.name).chain(PROTOCOLS.iter().map(|protocol| protocol.name()));
+    let network = DUMBBELL.split_once("[[flows]]").unwrap().0.replace("\"6s\"", "\"0s\"");
+    let network = network.replace("\"droptail\", limit = \"1.0bdp\"", "\"fq_codel\"");
+    let network = network.replace("kind = \"dumbbell\"", "kind = \"dumbbell\"\npairs = 1");
+    let flow = |(i, name)| format!("[[flows]]\nname = \"f{i}\"\nprotocol = \"{name}\"\nfrom = \"s0\"\nto = \"d0\"\n");
+    let told = lab(&(network + &names().enumerate().map(flow).collect::<String>()), &[]);
+    let rates = numbers(&told, "flows", "goodput_bps");
+    let silent: Vec<_> = names().zip(&rates).filter(|(_, rate)| **rate <= 0.0).collect();
+    assert!(rates.len() == names().count() && silent.is_empty(), "{silent:?} of {rates:?}");
 }
 
 #[test]

@@ -17,7 +17,6 @@ mod gateway_service;
 mod hostile;
 mod kernel_flows;
 mod lab;
-mod mtu;
 #[path = "../patience/mod.rs"]
 #[allow(dead_code, reason = "each program of tests uses a part of it")]
 mod patience;

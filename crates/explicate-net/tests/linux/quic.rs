@@ -117,7 +117,7 @@ fn arrives_over(properties: &str, bytes: usize, meanwhile: impl FnOnce(&Net)) {
 
 #[test]
 #[ignore = "needs root: make linux"]
-fn a_file_by_quic_arrives_the_same_over_a_link_that_does_everything_wrong() {
+fn a_file_arrives_the_same_over_a_link_that_does_everything_wrong() {
     let wrong = "rate = \"40Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }, channel = [\
                  { kind = \"random_loss\", rate = \"1%\" }, { kind = \"reordering\" }, { kind = \"duplication\" }, \
                  { kind = \"corruption\", rate = \"1%\" }]";

@@ -12,7 +12,7 @@ fn another_s_folder_is_refused_with_the_reason() {
     fs::create_dir_all(&folder).unwrap();
     run(&format!("chown 65534 {}", folder.display()));
     let done = Command::new(PROGRAM)
-        .args(["recv", "--transport", "udp", "--bind", "127.0.0.1:0", "--to"])
+        .args(["recv", "--bind", "127.0.0.1:0", "--state", std::env::temp_dir().to_str().unwrap(), "--to"])
         .arg(&folder)
         .output()
         .unwrap();

@@ -1,68 +1,25 @@
-//! Files that arrive by QUIC and by UDP: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
+//! Files that arrive: a file that is reported complete is complete. Programs over the loopback interface; no root needed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use explicate_core::rng::Rng;
 use explicate_net::files::pairing::State;
 use serde_json::Value;
 
 use crate::patience::{ended, eventually};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
-
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// A folder, removed after the test, with a folder `in` for files that arrive, and the transport by which they arrive.
-struct Place(PathBuf, &'static str);
+use crate::quic::{PROGRAM, Place, Recv, signal, text};
 
 impl Place {
-    fn new(transport: &'static str) -> Place {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let place =
-            Place(std::env::temp_dir().join(format!("explicate-files-{}-{count}", std::process::id())), transport);
-        fs::create_dir_all(place.folder()).unwrap();
-        let sender = place.state("sender").identity().unwrap().public;
-        place.state("receiver").add_sender(sender, "127.0.0.1").unwrap();
-        place
+    /// Sends a file to its end: whether it went well, and what was said.
+    fn sent(&self, recv: &Recv, path: &Path) -> (bool, String) {
+        let sent = self.send("a", &recv.address, &["-p", "cubic", text(path)]);
+        (sent.is_good(), sent.said)
     }
     fn folder(&self) -> PathBuf {
         self.0.join("in")
-    }
-    fn state(&self, whose: &str) -> State {
-        State::open(Some(&self.0.join(whose))).unwrap()
-    }
-    /// The program with a command, by the transport of this place and with the keys of one end.
-    fn command(&self, command: &str, whose: &str) -> Command {
-        let mut program = Command::new(PROGRAM);
-        program.args([command, "--transport", self.1, "--state"]).arg(self.0.join(whose));
-        program
-    }
-    fn sender(&self, address: &str, path: &Path) -> Command {
-        let mut command = self.command("send", "sender");
-        command.args([address, "--json", "-p", "cubic/sack"]).arg(path);
-        command
-    }
-    /// Sends a file to its end: whether it went well, and what was said.
-    fn send(&self, recv: &Recv, path: &Path) -> (bool, String) {
-        let Output { status, stdout, stderr } = self.sender(&recv.address, path).output().unwrap();
-        (status.success(), String::from_utf8_lossy(&stdout).to_string() + &String::from_utf8_lossy(&stderr))
-    }
-    /// A file outside of `in` that cannot be guessed or compressed.
-    fn file(&self, name: &str, bytes: usize, seed: u64) -> (PathBuf, Vec<u8>) {
-        let mut rng = Rng::stream(seed, "file");
-        let content: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| rng.next_u64().to_ne_bytes()).take(bytes).collect();
-        let path = self.0.join(name);
-        fs::write(&path, &content).unwrap();
-        (path, content)
-    }
-    fn arrived(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.folder().join(name)).ok()
     }
     /// What the folder has, sorted.
     fn listing(&self) -> Vec<String> {
@@ -83,111 +40,52 @@ impl Place {
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A receiver, ended on drop.
-struct Recv {
-    child: Child,
-    address: String,
-    lines: BufReader<std::process::ChildStdout>,
-}
-
 impl Recv {
-    fn start(place: &Place, options: &[&str]) -> Recv {
-        Recv::start_at(place, "127.0.0.1:0", options)
-    }
-    fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
-        let mut command = place.command("recv", "receiver");
-        command.args(["--bind", address, "--json", "--interval", "0", "--to"]).arg(place.folder());
-        let mut child = command.args(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut recv = Recv { lines: BufReader::new(child.stdout.take().unwrap()), child, address: String::new() };
-        recv.address = recv.told("listening")["address"].as_str().unwrap().to_string();
-        let key = place.state("receiver").identity().unwrap().public;
-        place.state("sender").add_receiver(&recv.address, key).unwrap();
+    /// A receiver that the sender `a` knows, and is known to.
+    fn known(place: &Place, address: &str, options: &[&str]) -> Recv {
+        let [receiver, sender] =
+            ["receiver", "a"].map(|whose| State::open(Some(Path::new(&place.state(whose)))).unwrap());
+        if receiver.senders().unwrap().is_empty() {
+            receiver.add_sender(sender.identity().unwrap().public, "127.0.0.1").unwrap();
+        }
+        let recv = Recv::start_at(place, address, options);
+        sender.add_receiver(&recv.address, receiver.identity().unwrap().public).unwrap();
         recv
     }
-    /// The next event of this kind.
-    fn told(&mut self, event: &str) -> Value {
-        let mut line = String::new();
-        while self.lines.read_line(&mut line).unwrap() > 0 {
-            let told: Value = serde_json::from_str(&line).unwrap();
-            if told["event"] == event {
-                return told;
-            }
-            line.clear();
-        }
-        panic!("the receiver said nothing of `{event}`");
-    }
-    fn kill(mut self) -> String {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    /// Its address, after its end.
+    fn killed(mut self) -> String {
+        self.kill();
         self.address.clone()
     }
 }
 
-impl Drop for Recv {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+const ANY: &str = "127.0.0.1:0";
 
-/// Tests by both transports.
-macro_rules! by_both {
-    ($($test:ident)*) => {
-        mod quic {
-            $(#[test] fn $test() { super::$test(&super::Place::new("quic")); })*
-        }
-        mod udp {
-            $(#[test] fn $test() { super::$test(&super::Place::new("udp")); })*
-        }
-    };
-}
-
-by_both! {
-    a_file_that_is_there_is_not_replaced_unless_asked
-    the_mode_is_kept_but_no_set_user_id
-    a_transfer_goes_on_where_a_killed_receiver_stopped
-    a_transfer_goes_on_where_a_killed_sender_stopped
-    a_part_that_was_damaged_meanwhile_is_removed_and_told
-    parts_that_nobody_comes_for_are_removed
-    a_file_that_comes_meanwhile_stays_as_it_is
-    of_two_senders_of_one_name_the_second_is_told_at_once
-    of_two_receivers_in_one_folder_one_gives_the_name
-    a_part_that_is_changed_while_it_is_written_gets_no_name
-    more_than_the_quota_is_refused_at_once
-    a_folder_that_cannot_be_written_is_said_at_the_start
-    a_name_that_begins_with_a_dash_gets_another
-    a_pipe_is_refused_and_does_not_block
-    a_file_that_may_not_be_read_needs_no_capabilities
-    a_signal_ends_the_first_reading_of_a_long_file
-}
-
-fn a_file_that_is_there_is_not_replaced_unless_asked(place: &Place) {
-    let (path, new) = place.file("a.bin", 3_000_000, 1);
+#[test]
+fn a_file_that_is_there_is_not_replaced_unless_asked() {
+    let place = &Place::new();
+    let (path, new) = place.file("a.bin", 3_000_000);
     fs::write(place.folder().join("a.bin"), b"old").unwrap();
-    let recv = Recv::start(place, &[]);
-    let (good, said) = place.send(&recv, &path);
+    let recv = Recv::known(place, ANY, &[]);
+    let (good, said) = place.sent(&recv, &path);
     assert!(!good && said.contains("a file of this name"), "{said}");
     assert!(said.contains("\"bytes\":0"), "told before any data: {said}");
     assert_eq!(place.arrived("a.bin").unwrap(), b"old");
     drop(recv);
-    let recv = Recv::start(place, &["--replace"]);
-    let (good, said) = place.send(&recv, &path);
+    let recv = Recv::known(place, ANY, &["--replace"]);
+    let (good, said) = place.sent(&recv, &path);
     assert!(good && place.arrived("a.bin").unwrap() == new, "{said}");
     place.comes_to_have(&["a.bin"]);
 }
 
-fn the_mode_is_kept_but_no_set_user_id(place: &Place) {
-    let recv = Recv::start(place, &[]);
+#[test]
+fn the_mode_is_kept_but_no_set_user_id() {
+    let place = &Place::new();
+    let recv = Recv::known(place, ANY, &[]);
     for (name, mode, kept) in [("secret", 0o600, 0o600), ("program", 0o4755, 0o755), ("only", 0o440, 0o440)] {
-        let (path, _) = place.file(name, 1000, 2);
+        let (path, _) = place.file(name, 1000);
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let (good, said) = place.send(&recv, &path);
+        let (good, said) = place.sent(&recv, &path);
         assert!(good, "{said}");
         let meta = fs::metadata(place.folder().join(name)).unwrap();
         assert_eq!(meta.permissions().mode() & 0o7777, kept & !mask(), "{name}");
@@ -222,16 +120,17 @@ impl Drop for Paused {
     }
 }
 
-fn signal(name: &str, child: &Child) {
-    assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
-}
-
 /// Sends `path` until a quarter of it has arrived, and pauses the sender then. A transfer that was over before is made anew.
 fn half_way(place: &Place, recv: &Recv, path: &Path) -> Paused {
     let (size, name) = (fs::metadata(path).unwrap().len(), path.file_name().unwrap());
     let mut paused = None;
     eventually("a part", || {
-        let child = place.sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = place
+            .sender("a", &recv.address, &["-p", "cubic", text(path)])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let whole = || fs::exists(place.folder().join(name)).unwrap();
         eventually("a quarter", || place.parts().iter().any(|(_, held)| *held > size / 4) || whole());
         signal("STOP", &child);
@@ -262,103 +161,122 @@ fn total(said: &str, which: &str) -> u64 {
 
 const LONG: usize = 60_000_000;
 
-fn a_transfer_goes_on_where_a_killed_receiver_stopped(place: &Place) {
-    let (path, content) = place.file("long", LONG, 3);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn a_transfer_goes_on_where_a_killed_receiver_stopped() {
+    let place = &Place::new();
+    let (path, content) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     let sending = half_way(place, &recv, &path);
-    let address = recv.kill();
+    let address = recv.killed();
     drop(sending);
     let held = place.parts()[0].1;
-    let recv = Recv::start_at(place, &address, &[]);
-    let (good, said) = place.send(&recv, &path);
+    let recv = Recv::known(place, &address, &[]);
+    let (good, said) = place.sent(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert_eq!(total(&said, "sum_received"), LONG as u64 - held, "{held} bytes were there");
     place.comes_to_have(&["long"]);
 }
 
-fn a_transfer_goes_on_where_a_killed_sender_stopped(place: &Place) {
-    let (path, content) = place.file("long", LONG, 4);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn a_transfer_goes_on_where_a_killed_sender_stopped() {
+    let place = &Place::new();
+    let (path, content) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     drop(half_way(place, &recv, &path));
     let held = place.parts()[0].1;
-    let (good, said) = place.send(&recv, &path);
+    let (good, said) = place.sent(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert!(total(&said, "sum_received") <= LONG as u64 - held, "{held} bytes were there: {said}");
     place.comes_to_have(&["long"]);
 }
 
-fn a_part_that_was_damaged_meanwhile_is_removed_and_told(place: &Place) {
-    let (path, content) = place.file("long", LONG, 5);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn a_part_that_was_damaged_meanwhile_is_removed_and_told() {
+    let place = &Place::new();
+    let (path, content) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     let sending = half_way(place, &recv, &path);
-    let address = recv.kill();
+    let address = recv.killed();
     drop(sending);
     let (part, held) = place.parts().remove(0);
     let mut bytes = fs::read(&part).unwrap();
     bytes[held as usize / 2] ^= 1;
     fs::write(&part, bytes).unwrap();
-    let mut recv = Recv::start_at(place, &address, &[]);
-    let (good, said) = place.send(&recv, &path);
+    let mut recv = Recv::known(place, &address, &[]);
+    let (good, said) = place.sent(&recv, &path);
     assert!(!good && said.contains("differs"), "{said}");
-    assert!(recv.told("end")["verdict"].as_str().unwrap().contains("not the same"));
+    assert!(recv.event("end")["verdict"].as_str().unwrap().contains("not the same"));
     place.comes_to_have(&[]);
-    let (good, said) = place.send(&recv, &path);
+    let (good, said) = place.sent(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
 }
 
-fn parts_that_nobody_comes_for_are_removed(place: &Place) {
-    let (path, _) = place.file("long", LONG, 6);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn parts_that_nobody_comes_for_are_removed() {
+    let place = &Place::new();
+    let (path, _) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     let sending = half_way(place, &recv, &path);
-    let address = recv.kill();
+    let address = recv.killed();
     drop(sending);
     let part = place.parts().remove(0).0;
-    let recv = Recv::start_at(place, &address, &[]);
+    let recv = Recv::known(place, &address, &[]);
     assert!(part.exists(), "not yet");
-    recv.kill();
+    recv.killed();
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&part).unwrap().set_modified(old).unwrap();
-    let _recv = Recv::start_at(place, &address, &[]);
+    let _recv = Recv::known(place, &address, &[]);
     place.comes_to_have(&[]);
 }
 
-fn a_file_that_comes_meanwhile_stays_as_it_is(place: &Place) {
-    let (path, content) = place.file("long", LONG, 7);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn a_file_that_comes_meanwhile_stays_as_it_is() {
+    let place = &Place::new();
+    let (path, content) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     let sending = half_way(place, &recv, &path);
     fs::write(place.folder().join("long"), b"mine").unwrap();
     assert!(!sending.goes_on().wait_with_output().unwrap().status.success());
     assert_eq!(place.arrived("long").unwrap(), b"mine");
     // What arrived is kept for another try.
     fs::remove_file(place.folder().join("long")).unwrap();
-    let (good, said) = place.send(&recv, &path);
+    let (good, said) = place.sent(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content && sent(&said) == 0, "{said}");
 }
 
-fn of_two_senders_of_one_name_the_second_is_told_at_once(place: &Place) {
-    let (path, content) = place.file("long", LONG, 8);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn of_two_senders_of_one_name_the_second_is_told_at_once() {
+    let place = &Place::new();
+    let (path, content) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     let sending = half_way(place, &recv, &path);
     let other = place.0.join("other");
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("long"), b"short").unwrap();
-    let (good, said) = place.send(&recv, &other.join("long"));
+    let (good, said) = place.sent(&recv, &other.join("long"));
     assert!(!good && said.contains("name") && sent(&said) == 0, "{said}");
     assert!(sending.goes_on().wait_with_output().unwrap().status.success());
     assert!(place.arrived("long").unwrap() == content);
 }
 
-fn of_two_receivers_in_one_folder_one_gives_the_name(place: &Place) {
+#[test]
+fn of_two_receivers_in_one_folder_one_gives_the_name() {
+    let place = &Place::new();
     let contents = [12, 13].map(|seed| {
-        let folder = place.0.join(format!("from{seed}"));
+        let folder = place.0.join(format!("out/from{seed}"));
         fs::create_dir(&folder).unwrap();
-        let (path, content) = place.file(&format!("from{seed}/same"), 5_000_000, seed);
+        let (path, content) = place.file(&format!("from{seed}/same"), 5_000_000);
         (path, content)
     });
-    let receivers = [Recv::start(place, &[]), Recv::start(place, &[])];
+    let receivers = [Recv::known(place, ANY, &[]), Recv::known(place, ANY, &[])];
     let sending: Vec<Child> = std::iter::zip(&receivers, &contents)
         .map(|(recv, (path, _))| {
-            place.sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            place
+                .sender("a", &recv.address, &["-p", "cubic", text(path)])
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     let ended: Vec<Output> = sending.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
@@ -371,9 +289,11 @@ fn of_two_receivers_in_one_folder_one_gives_the_name(place: &Place) {
 }
 
 /// The comparison reads the disk, not the data that arrived.
-fn a_part_that_is_changed_while_it_is_written_gets_no_name(place: &Place) {
-    let (path, _) = place.file("long", LONG, 14);
-    let recv = Recv::start(place, &[]);
+#[test]
+fn a_part_that_is_changed_while_it_is_written_gets_no_name() {
+    let place = &Place::new();
+    let (path, _) = place.file("long", LONG);
+    let recv = Recv::known(place, ANY, &[]);
     let sending = half_way(place, &recv, &path);
     let part = fs::File::options().write(true).open(&place.parts()[0].0).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&part, b"another", 1000).unwrap();
@@ -381,23 +301,27 @@ fn a_part_that_is_changed_while_it_is_written_gets_no_name(place: &Place) {
     place.comes_to_have(&[]);
 }
 
-fn more_than_the_quota_is_refused_at_once(place: &Place) {
-    let recv = Recv::start(place, &["--quota", "5000000"]);
-    let (small, _) = place.file("small", 3_000_000, 9);
-    let (good, said) = place.send(&recv, &small);
+#[test]
+fn more_than_the_quota_is_refused_at_once() {
+    let place = &Place::new();
+    let recv = Recv::known(place, ANY, &["--quota", "5000000"]);
+    let (small, _) = place.file("small", 3_000_000);
+    let (good, said) = place.sent(&recv, &small);
     assert!(good, "{said}");
-    let (more, _) = place.file("more", 3_000_000, 10);
-    let (good, said) = place.send(&recv, &more);
+    let (more, _) = place.file("more", 3_000_000);
+    let (good, said) = place.sent(&recv, &more);
     assert!(!good && said.contains("quota") && sent(&said) == 0, "{said}");
     place.comes_to_have(&["small"]);
 }
 
-fn a_folder_that_cannot_be_written_is_said_at_the_start(place: &Place) {
+#[test]
+fn a_folder_that_cannot_be_written_is_said_at_the_start() {
+    let place = &Place::new();
     let folder = place.0.join("closed");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
-    let mut command = place.command("recv", "receiver");
-    command.args(["--bind", "127.0.0.1:0", "--to"]).arg(&folder);
+    let mut command = Command::new(PROGRAM);
+    command.args(["recv", "--state", &place.state("receiver"), "--bind", ANY, "--to"]).arg(&folder);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     ended(&mut child);
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
@@ -405,36 +329,54 @@ fn a_folder_that_cannot_be_written_is_said_at_the_start(place: &Place) {
     assert!(status.code() == Some(1) && said.contains("cannot write into"), "{status}: {said}");
 }
 
-fn a_name_that_begins_with_a_dash_gets_another(place: &Place) {
-    let (path, _) = place.file("-rf", 1000, 11);
-    let recv = Recv::start(place, &[]);
-    let (good, said) = place.send(&recv, &path);
+#[test]
+fn a_name_that_begins_with_a_dash_gets_another() {
+    let place = &Place::new();
+    let (path, _) = place.file("-rf", 1000);
+    let recv = Recv::known(place, ANY, &[]);
+    let (good, said) = place.sent(&recv, &path);
     assert!(good, "{said}");
     place.comes_to_have(&["_rf"]);
 }
 
-fn a_pipe_is_refused_and_does_not_block(place: &Place) {
+#[test]
+fn a_pipe_is_refused_and_does_not_block() {
+    let place = &Place::new();
     let path = place.0.join("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let recv = Recv::start(place, &[]);
-    let child = place.sender(&recv.address, &path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let recv = Recv::known(place, ANY, &[]);
+    let child = place
+        .sender("a", &recv.address, &["-p", "cubic", text(&path)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let (status, said) = ends(child);
     assert!(status != Some(0) && said.contains("a regular file"), "{said}");
 }
 
-fn a_file_that_may_not_be_read_needs_no_capabilities(place: &Place) {
-    let (path, _) = place.file("locked", 1000, 12);
+#[test]
+fn a_file_that_may_not_be_read_needs_no_capabilities() {
+    let place = &Place::new();
+    let (path, _) = place.file("locked", 1000);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    let recv = Recv::start(place, &[]);
-    let (good, said) = place.send(&recv, &path);
+    let recv = Recv::known(place, ANY, &[]);
+    let (good, said) = place.sent(&recv, &path);
     assert!(!good && said.contains("locked: Permission denied") && !said.contains("CAP_"), "{said}");
 }
 
-fn a_signal_ends_the_first_reading_of_a_long_file(place: &Place) {
+#[test]
+fn a_signal_ends_the_first_reading_of_a_long_file() {
+    let place = &Place::new();
     let path = place.0.join("long");
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
-    let recv = Recv::start(place, &[]);
-    let child = place.sender(&recv.address, &path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let recv = Recv::known(place, ANY, &[]);
+    let child = place
+        .sender("a", &recv.address, &["-p", "cubic", text(&path)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let reads = format!("/proc/{}/io", child.id());
     eventually("the reading", || {
         let counts = fs::read_to_string(&reads).unwrap();

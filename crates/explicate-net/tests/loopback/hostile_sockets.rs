@@ -1,133 +1,105 @@
-//! Malformed and forged datagrams, through the sockets of a receiver and of a sender at work. No root needed.
+//! Malformed and forged datagrams, through the socket of a receiver at work. No root needed.
 
+use std::cell::Cell;
 use std::fs;
-use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use crate::datagrams::programs::{Done, Folder, Recv, cookie, send};
-use crate::datagrams::{HIGH, PLAIN, bytes, data, file, numbered, socket_table, transfer, waiting};
+use crate::quic::{Place, Recv, text};
 use explicate_core::rng::Rng;
-use explicate_core::units::Time;
-use explicate_core::wire::flag;
-use explicate_net::clock::Clock;
-use explicate_net::endpoint::Endpoint;
-use explicate_net::endpoint::auth::SHORT;
-use explicate_net::endpoint::hello::Hello;
-use explicate_net::endpoint::message::{DIGEST, Message, Refusal, number};
-use explicate_net::endpoint::sending::{Plan, Sending, TransferState};
 use explicate_net::sys::{BATCH, Outgoing};
 
-/// Datagrams of all kinds with some wrong bytes, by a sender that has a cookie.
-fn seeds(cookie: &[u8; 16]) -> Vec<Vec<u8>> {
+/// The fuzzers' inputs, and a first packet of QUIC behind headers.
+fn seeds() -> Vec<Vec<u8>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let folders = ["headers", "agents", "greetings"].map(|name| corpus.join(name));
+    let folders = ["headers", "agents", "greetings", "gateway"].map(|name| corpus.join(name));
     let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     let mut seeds: Vec<Vec<u8>> = entries.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
-    for words in [PLAIN.to_string(), file("x", 5), "explicate/1 protocol=sack packet=1000".to_string()] {
-        seeds.push(numbered(flag::SYN, 1, 0, words.as_bytes()));
-        let sealed = explicate_net::endpoint::hello::with_cookie(&words, cookie);
-        seeds.push(numbered(flag::SYN, 1, 0, sealed.as_bytes()));
-    }
-    let mut ack = numbered(flag::ACK, 1, 9, &[]);
-    seeds.push(ack.clone());
-    ack.extend(HIGH.to_be_bytes());
-    seeds.extend([ack, data(1, 0, 900), data(1, 7, 1), numbered(flag::FIN, 1, 3, &[1; 100])]);
-    let one = number(HIGH, 1);
-    for message in [
-        Message::Question(one, [0; DIGEST]),
-        Message::Unknown(one),
-        Message::knock(one),
-        Message::Cookie(one, *cookie),
-        Message::Refused(one, Refusal::Full),
-        Message::Probe(1, one, Time(3), [0; SHORT]),
-    ] {
-        seeds.push(bytes(&message.to_packet(), &[]));
-    }
+    let mut first = vec![0; 1300];
+    (first[0], first[1], first[2]) = (253, 20, 0x11);
+    first[44..58].copy_from_slice(&[0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8]);
+    seeds.push(first);
     seeds
 }
 
-/// A transfer that does not end.
-fn endless(peer: SocketAddrV4) -> Sending {
-    let plan = transfer(1, peer, None);
-    // A small window, so that the frames have the processor.
-    let hello = Hello { window: Some(4), ..plan.hello };
-    Sending::new(Plan { hello, timeout: Time::secs(600), ..plan })
+/// Of the row of a UDP socket in the system's table: bytes that wait to be read, and datagrams that found no room.
+fn waiting_and_dropped(port: u16) -> [u64; 2] {
+    let place = format!(":{port:04X}");
+    let row = || {
+        let table = fs::read_to_string("/proc/net/udp").unwrap();
+        let row = table.lines().find(|row| row.split_whitespace().nth(1).is_some_and(|own| own.ends_with(&place)))?;
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let waiting = u64::from_str_radix(words[4].split(':').nth(1)?, 16).ok()?;
+        Some([waiting, words.last()?.parse().ok()?])
+    };
+    // A table that changes while it is read may lack rows.
+    (0..100).find_map(|_| row()).expect("the socket is in the table")
 }
 
-/// Datagrams to this port for which its socket had no room.
-fn dropped(port: u16) -> u64 {
-    socket_table(port).last().unwrap().parse().unwrap()
+/// Descriptors of a program, and kB of memory that it has in use.
+fn facts(process: u32) -> [u64; 2] {
+    let descriptors = fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+    [descriptors as u64, line.trim().trim_end_matches(" kB").parse().unwrap()]
 }
 
-/// Sends a batch by one call; how many were taken.
-fn send_all(from: &UdpSocket, batch: &[(Vec<u8>, SocketAddrV4)]) -> u64 {
-    let messages: Vec<_> = batch.iter().map(|(bytes, to)| Outgoing { bytes, to: Some((*to, 0)) }).collect();
-    explicate_net::sys::send(from.as_fd(), &messages).unwrap_or(0) as u64
-}
-
-/// Sends `count` spoilt datagrams to a receiver and to a sender that is at work.
-fn survives(count: u64) {
-    let folder = Folder::new();
-    let into = folder.path("in");
-    let recv = Recv::start(&["--to", &into, "--memory", "8", "--idle", "20"]);
-    let mut end = Endpoint::open("127.0.0.1:0".parse().unwrap(), None, Clock::start()).unwrap();
-    let SocketAddr::V4(sender) = end.address().unwrap() else { panic!("IPv4") };
-    end.sending.insert(1, endless(recv.address));
-    let done = AtomicBool::new(false);
-    let mut before = recv.facts();
-    scope(|threads| {
-        let at_work = threads.spawn(|| {
-            end.run(Time::secs(1 << 20), &|_| done.load(Ordering::Relaxed)).unwrap();
-            end
-        });
-        let end_of_work = Done(&done);
-        let attacker = UdpSocket::bind("127.0.0.2:0").unwrap();
-        let mut rng = Rng::stream(count, "sockets");
-        let (mut all, mut batch, mut sent) = (Vec::new(), Vec::with_capacity(BATCH), 0u64);
-        for i in 0..count {
-            if i % 50_000 == 0 {
-                // Cookies grow old.
-                all = seeds(&cookie(&attacker, recv.address, number(HIGH, 1)));
-            }
-            let mut bytes = all[rng.next_u64() as usize % all.len()].clone();
-            for _ in 0..rng.next_u64() % 4 {
-                let (at, byte) = (rng.next_u64() as usize % bytes.len(), rng.next_u64() as u8);
-                bytes[at] = byte;
-            }
-            if rng.next_u64().is_multiple_of(16) {
-                bytes.truncate(1 + rng.next_u64() as usize % bytes.len());
-            }
-            batch.push((bytes, if i % 4 == 0 { sender } else { recv.address }));
-            if batch.len() == BATCH {
-                sent += send_all(&attacker, &batch);
-                batch.clear();
-            }
-            // No faster than they are read.
-            while i % 512 == 0 && waiting(recv.address.port()) > 100_000 {
-                sleep(Duration::from_micros(50));
-            }
-            if i == count / 4 {
-                before = recv.facts();
-            }
+/// Sends `count` spoilt datagrams to these, no faster than they are read.
+fn flood(count: u64, to: &[SocketAddrV4], quarter: &mut dyn FnMut()) {
+    let (attacker, all) = (UdpSocket::bind("127.0.0.2:0").unwrap(), seeds());
+    let mut rng = Rng::stream(count, "sockets");
+    let (mut batch, mut sent) = (Vec::with_capacity(BATCH), 0);
+    for i in 0..count {
+        let mut bytes = all[rng.next_u64() as usize % all.len()].clone();
+        for _ in 0..rng.next_u64() % 4 {
+            let (at, byte) = (rng.next_u64() as usize % bytes.len(), rng.next_u64() as u8);
+            bytes[at] = byte;
         }
-        assert!(sent > count * 9 / 10, "{sent} sent");
-        drop(end_of_work);
-        let end = at_work.join().unwrap();
-        let flow = &end.sending[&1];
-        assert!(flow.state == TransferState::Open && flow.flow.acked() > 100, "{:?} {}", flow.state, flow.flow.acked());
+        if rng.next_u64().is_multiple_of(16) {
+            bytes.truncate(1 + rng.next_u64() as usize % bytes.len());
+        }
+        batch.push((bytes, to[i as usize % to.len()]));
+        if batch.len() == BATCH {
+            let messages: Vec<_> = batch.iter().map(|(bytes, to)| Outgoing { bytes, to: Some((*to, 0)) }).collect();
+            sent += explicate_net::sys::send(attacker.as_fd(), &messages).unwrap_or(0) as u64;
+            batch.clear();
+        }
+        while i % 512 == 0 && to.iter().any(|to| waiting_and_dropped(to.port())[0] > 100_000) {
+            sleep(Duration::from_micros(50));
+        }
+        if i == count / 4 {
+            quarter();
+        }
+    }
+    assert!(sent > count * 9 / 10, "{sent} sent");
+    for to in to {
+        let lost = waiting_and_dropped(to.port())[1];
+        assert!(lost < count / 2, "the system dropped {lost} before a program read them");
+    }
+}
+
+/// Floods a receiver; a file that is sent meanwhile and one that is sent later arrive.
+fn survives(count: u64) {
+    let place = Place::new();
+    let recv = Recv::paired(&place, &["--memory", "8"]);
+    let address: SocketAddrV4 = recv.address.parse().unwrap();
+    let before = Cell::new([0; 2]);
+    let beside = place.file("beside", 500_000);
+    scope(|threads| {
+        let sends = threads.spawn(|| place.send("a", &recv.address, &[text(&beside.0)]));
+        flood(count, &[address], &mut || before.set(facts(recv.process())));
+        let sent = sends.join().unwrap();
+        assert!(sent.is_good(), "{}", sent.said);
     });
-    let lost = dropped(recv.address.port());
-    assert!(lost < count / 2, "the system dropped {lost} before a program read them");
-    let after = recv.facts();
-    assert!(after.0 < before.0 + 70 && after.1 < before.1 + (16 << 10), "{before:?}, then {after:?}");
-    let (path, content) = folder.content("honest", 500_000);
-    let output = send(recv.address, &[&path]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(fs::read(Path::new(&into).join("honest")).unwrap() == content);
+    let ([descriptors, memory], after) = (before.get(), facts(recv.process()));
+    assert!(after[0] < descriptors + 70 && after[1] < memory + (16 << 10), "{before:?}, then {after:?}");
+    let (path, content) = place.file("later", 500_000);
+    let sent = place.send("a", &recv.address, &[text(&path)]);
+    assert!(sent.is_good() && place.arrived("later").unwrap() == content, "{}", sent.said);
+    assert!(place.arrived("beside").unwrap() == beside.1);
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::names::explicit;
 use super::tcp::{at_once, cubic, mean, since};
 use crate::common::{Net, Running, last_json};
 use crate::figures::{Better, figure};
@@ -96,30 +95,18 @@ fn middle(net: &Net, which: Middle, of: &str) -> Vec<Running> {
     }
 }
 
-/// The transport of an explicit flow.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Transport {
-    Udp,
-    Quic,
-}
-
 /// The rate of each of `flows` of TCP beside one explicit flow, or alone, Mbit/s; and the controllers that its sender reported.
-fn beside(which: Middle, flows: usize, explicit: Option<Explicit>) -> (f64, Vec<String>) {
+fn beside(which: Middle, flows: usize, explicit: Option<&'static str>) -> (f64, Vec<String>) {
     let net = path();
-    let of = explicit.and_then(|(name, _)| controller(resolve(name).unwrap().protocol)).map_or("xcp", |p| p.name());
+    let of = explicit.and_then(|name| controller(resolve(name).unwrap().protocol)).map_or("xcp", |p| p.name());
     let mut programs = middle(&net, which, of);
     let [receiver, sender] = paired(&net, "10.9.0.2");
-    let (recv, send): (&[&str], &[&str]) = match explicit {
-        Some((_, Transport::Quic)) => (&["recv", "--state", &receiver], &["--state", &sender]),
-        _ => (&["recv", "--open"], &["--transport", "udp"]),
-    };
-    let _recv = net.start("b", recv);
+    let _recv = net.start("b", &["recv", "--state", &receiver]);
     let began = monotonic();
     let others = cubic(&net, flows, which.span());
     let seconds = which.span().1.to_string();
-    let mut own = explicit.map(|(name, _)| {
-        let words = ["send", "10.9.0.2", "-p", name, "--time", &seconds, "--json"];
-        net.start("a", &[&words, send].concat())
+    let mut own = explicit.map(|name| {
+        net.start("a", &["send", "10.9.0.2", "-p", name, "--time", &seconds, "--json", "--state", &sender])
     });
     if which == Middle::Dies {
         sleep(Duration::from_secs_f64(DIES - since(began)));
@@ -136,11 +123,8 @@ fn beside(which: Middle, flows: usize, explicit: Option<Explicit>) -> (f64, Vec<
     (got, laws)
 }
 
-/// An explicit flow: its protocol and transport.
-type Explicit = (&'static str, Transport);
-
-/// A path, how many flows of TCP are on it, and an explicit flow beside them.
-type Case = (Middle, usize, Explicit);
+/// A path, how many flows of TCP are on it, and the protocol of the transfer beside them.
+type Case = (Middle, usize, &'static str);
 
 /// CUBIC keeps 0.8 of what it has beside one more CUBIC, and the sender has said which law it followed. By a rule that is the same
 /// for all and as fast to refuse as to accept ([`Balance`]).
@@ -161,7 +145,7 @@ fn keep_their_share(cases: &[Case]) {
                 Some(explicit) => {
                     let at = paths.iter().position(|path| *path == (which, flows)).unwrap();
                     let own = judged.iter_mut().find(|judged| judged.case == (which, flows, explicit)).unwrap();
-                    let law = if resolve(explicit.0).unwrap().protocol.explicit() { which.law() } else { "own" };
+                    let law = if resolve(explicit).unwrap().protocol.explicit() { which.law() } else { "own" };
                     assert_eq!(laws.last().map(String::as_str), Some(law), "{which:?}, {explicit:?}: {laws:?}");
                     own.add(got / mean(&due[ALONE * at..ALONE * (at + 1)]));
                 }
@@ -178,8 +162,8 @@ fn keep_their_share(cases: &[Case]) {
         runs = more.collect();
     }
     judged.iter().for_each(|judged| println!("{:?} {:.2?} {:?}", judged.case, judged.shares, judged.accepted));
-    for Judged { case: (which, flows, (name, transport)), shares, .. } in &judged {
-        let case = format!("guard: {name} by {transport:?} beside {flows}, {which:?}, TCP's share");
+    for Judged { case: (which, flows, name), shares, .. } in &judged {
+        let case = format!("guard: {name} by Quic beside {flows}, {which:?}, TCP's share");
         figure(&case, mean(shares), "", Better::More);
     }
     let poor: Vec<_> =
@@ -264,40 +248,21 @@ fn the_rule_errs_as_rarely_as_it_says() {
     assert!((good.0 + bad.0 - 1.0).abs() < 0.002, "as rarely wrong on one side as on the other");
 }
 
-/// A protocol of each kind of router, and those that losses leave alone.
-const SOME: [&str; 6] = ["xcp", "LR-LMXCP", "p_xcp", "xcp_window", "vcp-wlte", "LR-LMXTCP"];
-
-#[test]
-#[ignore = "needs root: make measure"]
-fn no_router_answers() {
-    let case = |name| (Middle::Plain, 1, (name, Transport::Udp));
-    keep_their_share(&explicit().into_iter().map(case).collect::<Vec<_>>());
-}
-
-/// Nine flows beside one that no router answers; a router before the narrow link, also of tagged frames; a router that dies.
-#[test]
-#[ignore = "needs root: make measure"]
-fn routers_are_elsewhere_or_die() {
-    let of = |which, flows, count: usize| SOME[..count].iter().map(move |&name| (which, flows, (name, Transport::Udp)));
-    let cases = of(Middle::Plain, 9, 6).chain(of(Middle::Half, 1, 6)).chain(of(Middle::Tagged, 1, 2));
-    keep_their_share(&cases.chain(of(Middle::Dies, 1, 6)).collect::<Vec<_>>());
-}
-
 /// A plain link hardly narrower than the router before it, with a short buffer: losses that come with delay are the only sign.
 #[test]
 #[ignore = "needs root: make measure"]
 fn a_router_hardly_wider_before_a_short_buffer() {
-    keep_their_share(&["xcp", "LR-XCP"].map(|name| (Middle::Hardly, 1, (name, Transport::Udp))));
+    keep_their_share(&["xcp", "LR-XCP"].map(|name| (Middle::Hardly, 1, name)));
 }
 
-/// The default transport, with its default protocol, those of each kind of router, and CUBIC as the kernel has it.
+/// The default protocol, those of each kind of router, and CUBIC as the kernel has it: where no router answers, beside one flow and nine;
+/// with a router before the narrow link, also of tagged frames; with a router that dies.
 #[test]
 #[ignore = "needs root: make measure"]
 fn by_quic() {
-    let of = |which, flows| ["LR-LMXCP", "xcp", "vcp", "xtcp"].map(|name| (which, flows, (name, Transport::Quic)));
+    let of = |which, flows| ["LR-LMXCP", "xcp", "vcp", "xtcp"].map(|name| (which, flows, name));
     let paths = [(Middle::Plain, 1), (Middle::Plain, 9), (Middle::Half, 1), (Middle::Dies, 1)];
-    let cubic = (Middle::Plain, 1, ("cubic", Transport::Quic));
-    let tagged = (Middle::Tagged, 1, ("xcp", Transport::Quic));
+    let (cubic, tagged) = ((Middle::Plain, 1, "cubic"), (Middle::Tagged, 1, "xcp"));
     let explicit = paths.into_iter().flat_map(|(which, flows)| of(which, flows));
     keep_their_share(&[cubic].into_iter().chain(explicit).chain([tagged]).collect::<Vec<_>>());
 }

@@ -6,9 +6,6 @@ mod gateway;
 mod guard;
 mod lab;
 mod measured;
-mod mtu;
-#[path = "../../../../explicate-sim/tests/common/explicit.rs"]
-mod names;
 mod rates;
 mod soak;
 mod tcp;

@@ -4,7 +4,6 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 
-use super::super::Stock;
 use super::*;
 use crate::digest::sha256;
 use crate::patience::{PATIENCE, eventually};
@@ -52,24 +51,20 @@ fn wait(store: &mut Store, mut so: impl FnMut(&mut Store, &[(u64, Verdict)]) -> 
         so(store, &told)
     });
 }
-/// Writes the missing rest of a file in segments of 1000 bytes; returns how it ended.
+/// Writes the missing rest of a file in blocks of 1000 bytes; returns how it ended.
 fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Verdict {
     let part = store.take(peer, offer).unwrap();
     let held = part.held() as usize;
-    let mut stock = Stock::file(part, store.folder(), offer);
-    let segments: Vec<&[u8]> = content[held..].chunks(1000).collect();
-    for (i, payload) in segments.iter().enumerate() {
-        eventually("room in the stock", || stock.has_room());
-        stock.take(i as u32, payload, i + 1 == segments.len());
+    for block in content[held..].chunks(1000) {
+        eventually("room for a block", || part.write(block.to_vec()).is_ok());
     }
-    assert_eq!(stock.conclude(), Verdict::Checking);
+    part.finish();
     let mut verdict = None;
     wait(store, |_, told| {
         verdict = verdict.or(told.first().map(|(_, verdict)| *verdict));
         verdict.is_some()
     });
-    stock.catch_up(verdict.unwrap());
-    drop(stock);
+    drop(part);
     wait(store, |store, _| store.claims.is_empty());
     verdict.unwrap()
 }

@@ -4,19 +4,17 @@
 //! writing.
 
 use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-use crate::digest::Sha256;
-use crate::endpoint::hello::SHA;
-use crate::endpoint::message::Verdict;
+use super::message::Verdict;
+use crate::digest::{LEN as SHA, Sha256};
 use crate::sys;
 
 /// Name of the folder of parts, within that of the files.
@@ -74,29 +72,16 @@ pub(super) struct Disk {
     jobs: Sender<Job>,
     queued: Arc<AtomicUsize>,
     done: Receiver<(u64, Outcome)>,
-    /// Whether there are outcomes.
-    pending: Arc<AtomicBool>,
-    /// Readable when there are outcomes.
-    pub(super) awake: UnixStream,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Reports outcomes from a thread.
-#[derive(Clone)]
-struct Reporter {
-    done: Sender<(u64, Outcome)>,
-    wake: Arc<UnixStream>,
-    pending: Arc<AtomicBool>,
-}
+/// Takes outcomes from a thread.
+type Reporter = Sender<(u64, Outcome)>;
 
-impl Reporter {
-    fn report(&self, serial: u64, outcome: Outcome) {
-        // At the end the other side may be closed, and a full pipe also wakes it.
-        let _ = self.done.send((serial, outcome));
-        let _ = (&*self.wake).write(&[0]);
-        self.pending.store(true, Ordering::Release);
-    }
+/// At the end the other side may be closed.
+fn report(reporter: &Reporter, serial: u64, outcome: Outcome) {
+    let _ = reporter.send((serial, outcome));
 }
 
 /// The writing side of a part.
@@ -133,12 +118,7 @@ impl Desk {
 impl Disk {
     pub(super) fn start() -> io::Result<Disk> {
         let (jobs, todo) = channel();
-        let (done, outcomes) = channel();
-        let (awake, wake) = UnixStream::pair()?;
-        awake.set_nonblocking(true)?;
-        wake.set_nonblocking(true)?;
-        let pending = Arc::new(AtomicBool::new(false));
-        let reporter = Reporter { done, wake: Arc::new(wake), pending: pending.clone() };
+        let (reporter, outcomes) = channel();
         let (queued, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (whole, checks) = channel();
         let checks = Arc::new(Mutex::new(checks));
@@ -149,7 +129,7 @@ impl Disk {
         }
         let waiting = queued.clone();
         threads.push(named("write", move || write_all(&todo, &whole, &reporter, &waiting))?);
-        Ok(Disk { jobs, queued, done: outcomes, pending, awake, stop, threads })
+        Ok(Disk { jobs, queued, done: outcomes, stop, threads })
     }
     /// The writing side of a new part.
     pub(super) fn desk(&self) -> Desk {
@@ -161,10 +141,6 @@ impl Disk {
     }
     /// Outcomes since the last call.
     pub(super) fn poll(&self) -> Vec<(u64, Outcome)> {
-        if !self.pending.load(Ordering::Relaxed) || !self.pending.swap(false, Ordering::Acquire) {
-            return Vec::new();
-        }
-        while io::Read::read(&mut &self.awake, &mut [0; 64]).is_ok_and(|n| n > 0) {}
         self.done.try_iter().collect()
     }
     /// Waits until everything is written; a verification in progress is aborted, and its part is kept.
@@ -195,11 +171,11 @@ fn write_all(jobs: &Receiver<Job>, whole: &Sender<Arc<Work>>, reporter: &Reporte
                 let serial = work.serial;
                 leave(&work);
                 drop(work);
-                reporter.report(serial, Outcome::Left);
+                report(reporter, serial, Outcome::Left);
             }
             Job::Sweep(folder, keep) => {
                 sweep(&folder, keep);
-                reporter.report(0, Outcome::Left);
+                report(reporter, 0, Outcome::Left);
             }
             Job::Stop => return,
         }
@@ -217,7 +193,7 @@ fn write(work: &Work, bytes: &[u8], reporter: &Reporter) {
         Err(error) => {
             work.settled.store(true, Ordering::Relaxed);
             remove(work);
-            reporter.report(work.serial, Outcome::Ended(failed(work, &error)));
+            report(reporter, work.serial, Outcome::Ended(failed(work, &error)));
         }
     }
 }
@@ -262,7 +238,7 @@ fn check_all(checks: &Mutex<Receiver<Arc<Work>>>, reporter: &Reporter, stop: &At
         }
         work.settled.store(true, Ordering::Relaxed);
         drop(work);
-        reporter.report(serial, Outcome::Ended(verdict));
+        report(reporter, serial, Outcome::Ended(verdict));
     }
 }
 

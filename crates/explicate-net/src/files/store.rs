@@ -1,7 +1,7 @@
 //! The folder of received files and their parts.
 //!
 //! A file is written as a *part*, in a subfolder that only its owner may read. A part is named after the
-//! sender (its address or its key) and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer
+//! sender (its key) and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer
 //! that writes it. The next transfer of the same file from the same sender resumes at its end. It gets the file's name only after it was
 //! written, synced, read back and verified.
 
@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,9 +16,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::disk::{Desk, Disk, ENDING, Outcome, PARTS, Work, listing};
+use super::message::{Refusal, Verdict};
+use crate::digest::LEN as SHA;
 use crate::endpoint::auth::hex;
-use crate::endpoint::hello::SHA;
-use crate::endpoint::message::{Refusal, Verdict};
 use crate::error::{Error, Result};
 use crate::sys;
 
@@ -338,13 +337,6 @@ impl Store {
     /// Where files go.
     pub fn folder(&self) -> &Path {
         &self.settings.folder
-    }
-}
-
-impl AsFd for Store {
-    /// Readable when [`Store::poll`] has results.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.disk.awake.as_fd()
     }
 }
 

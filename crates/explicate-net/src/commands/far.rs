@@ -1,0 +1,75 @@
+//! The receiver that a command names, and the keys of both ends.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use explicate_core::units::Rate;
+use quinn::Endpoint;
+
+use crate::error::{Error, Result};
+use crate::files::pairing::{Invitation, State};
+use crate::files::sending::{Counters, Failure, LEAST_WINDOW, Sending};
+use crate::files::socket;
+use crate::gateway::config::Limits;
+use crate::gateway::controller::ControllerConfig;
+use crate::gateway::identity::{Identity, PublicKey};
+use crate::gateway::transport::Transport;
+
+/// A receiver, by its name, its address and its key; and this end's keys.
+pub(super) struct Far<'a> {
+    pub(super) name: &'a str,
+    address: SocketAddr,
+    key: PublicKey,
+    state: State,
+    pub(super) identity: Identity,
+    /// Shown at the first connection.
+    invitation: Option<Invitation>,
+}
+
+impl<'a> Far<'a> {
+    /// The receiver of this name and address: with the key of the line of `--pair`, or that which it was paired with.
+    pub(super) fn find(
+        (name, address): (&'a str, SocketAddr),
+        state: Option<&Path>,
+        pair: Option<&str>,
+    ) -> Result<Far<'a>> {
+        let state = State::open(state)?;
+        let identity = state.identity()?;
+        let invitation = pair.map(Invitation::parse).transpose()?;
+        let known = match &invitation {
+            Some(invitation) => Some(invitation.key),
+            None => state.receiver(name)?,
+        };
+        let Some(key) = known else {
+            let message =
+                "this end is not paired with it: run `explicated recv --pair` there, and pass its line by --pair";
+            return Err(Error::Input(format!("{name}: {message}")));
+        };
+        Ok(Far { name, address, key, state, identity, invitation })
+    }
+    /// An endpoint that connects to it.
+    pub(super) fn open(&self, config: ControllerConfig, rate: Rate) -> Result<(Endpoint, Transport)> {
+        let any: SocketAddr = match self.address {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let limits = Limits { peer_bytes: LEAST_WINDOW, connection_bytes: Some(LEAST_WINDOW), ..Limits::default() };
+        socket::open(any, &self.identity, config, rate, limits, None)
+    }
+    /// Connects to it.
+    pub(super) async fn connect(
+        &self,
+        (endpoint, transport): (&Endpoint, &Transport),
+        counters: Arc<Counters>,
+    ) -> std::result::Result<Sending, Failure> {
+        let ends = (endpoint, transport, &self.identity);
+        Sending::connect(ends, (self.address, self.name), self.key, counters).await
+    }
+    /// Pairs this end with it, the first time.
+    pub(super) async fn pair(&mut self, sending: &Sending) -> std::result::Result<(), Failure> {
+        let Some(invitation) = self.invitation.take() else { return Ok(()) };
+        sending.pair(&invitation).await?;
+        self.state.add_receiver(self.name, self.key).map_err(|e| Failure::Final(e.to_string()))
+    }
+}
