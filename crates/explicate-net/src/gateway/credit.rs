@@ -14,7 +14,7 @@
 //! - A half is for streams whose host has taken a whole window within two round trips, as a kernel sizes the buffer of a socket: they get as
 //!   much again, at most an eighth of what is left. So hosts that do not read use up the first two parts and never the third.
 //!
-//! *How it goes back.* A window that its host takes very slowly is halved. A stream that has nothing to send for [`IDLE`] gives
+//! *How it goes back.* A window that its host takes very slowly, while bytes wait for it, is halved: slow bytes show a busy line, and no slow host. A stream that has nothing to send for [`IDLE`] gives
 //! back what it has beyond `base`. The sum of all credit is the bound of what waits for hosts.
 //!
 //! *Records* stand in one stream of each end, not among the bytes of the streams that they are about: half-closed streams need no other
@@ -129,6 +129,8 @@ struct Receiving {
     /// When the present measurement of the host began, ns, and what the host had taken then.
     since: u64,
     from: u64,
+    /// In it the host had taken all that had arrived.
+    kept_up: bool,
 }
 
 /// What a window depends on: the time, the round trip (ns), what the path needs, and the most that a window may have (bytes).
@@ -143,8 +145,9 @@ struct Path {
 impl Receiving {
     fn new(base: u64) -> Receiving {
         let (arrived, taken, lowered, ahead, grown) = (0, 0, 0, 0, 0);
-        let (given, ended, since, from) = (false, false, 0, 0);
-        Receiving { window: base, limit: base, arrived, taken, lowered, base, ahead, grown, given, ended, since, from }
+        let (given, ended, since, from, kept_up) = (false, false, 0, 0, false);
+        let (window, limit) = (base, base);
+        Receiving { window, limit, arrived, taken, lowered, base, ahead, grown, given, ended, since, from, kept_up }
     }
     /// Bytes have arrived: whether they are within the credit.
     fn arrive(&mut self, bytes: u64) -> bool {
@@ -155,11 +158,13 @@ impl Receiving {
         let got = pool.ahead(path.needs.min(path.most).saturating_sub(self.window));
         self.ahead += got;
         self.window += got;
-        (self.given, self.since, self.from) = (true, path.now, self.taken);
+        self.given = true;
+        self.measure(path.now);
     }
     /// The host has taken bytes: the limit, if it rises.
     fn take(&mut self, bytes: u64, path: Path, pool: &mut Pool) -> Option<u64> {
         self.taken += bytes;
+        self.kept_up |= self.taken >= self.arrived;
         if self.ended {
             self.settle(pool);
             return None;
@@ -188,10 +193,14 @@ impl Receiving {
             let moved = pool.grow(self.ahead);
             (self.ahead, self.grown) = (self.ahead - moved, self.grown + moved);
             pool.ahead -= moved;
-        } else if took > SLOW * trip {
+        } else if took > SLOW * trip && !self.kept_up {
             self.window = (self.window / 2).max(self.base);
         }
-        (self.since, self.from) = (path.now, self.taken);
+        self.measure(path.now);
+    }
+    /// A measurement of the host begins.
+    fn measure(&mut self, now: u64) {
+        (self.since, self.from, self.kept_up) = (now, self.taken, false);
     }
     /// The sender gives credit back.
     fn lower(&mut self, limit: u64, lowered: u8, pool: &mut Pool) {
@@ -563,7 +572,14 @@ mod tests {
         assert_eq!(sizes, [1_250_000, 2_500_000, 5_000_000, 10_000_000]);
         assert_eq!(pool.base + pool.ahead + pool.grown, stream.limit - stream.taken.min(stream.limit - stream.window));
         assert_eq!(pool.ahead, 0, "what was given ahead is for others");
-        // 16 round trips are 3.2 s.
+        // 16 round trips are 3.2 s. Bytes that come slowly are taken at once; then some always wait.
+        for _ in 0..2_000 {
+            stream.arrive(50_000);
+            stream.take(50_000, path(now), &mut pool);
+            now += 100_000_000;
+        }
+        assert_eq!(stream.window, 10_000_000, "the line is slow, and not the host");
+        stream.arrive(50_000);
         for _ in 0..2_000 {
             stream.arrive(50_000);
             stream.take(50_000, path(now), &mut pool);
