@@ -208,3 +208,23 @@ fn hosts_that_do_not_read_stop_no_other() {
 fn four_thousand_connections_that_nobody_reads_stop_no_other() {
     unread(4095, "[limits]\npeer_bytes = 67108864\n", false);
 }
+
+/// Seconds until a download of 10 MB has arrived.
+fn download(loss: f64, seed: u64) -> f64 {
+    let (client, server) = (Script::sending(1), Script { answers: true, ..Script::sending(10_000_000) });
+    let mut scene = scene(RATES, ROUND_TRIP, vec![plan(CLIENT, SECOND, client, server)]);
+    (scene.seed, scene.paths[0].2.loss) = (seed, loss);
+    let report = run(&scene, Options::default());
+    assert!(report.broken.is_empty(), "{:#?}", report.broken);
+    let over = report.fared[0][0].as_ref().and_then(|client| client.over).unwrap();
+    (over - report.began - SECOND) as f64 / 1e9
+}
+
+#[test]
+fn parity_follows_the_losses_of_the_air() {
+    for (loss, most) in [(0.0, 6.0), (0.01, 6.0), (0.05, 9.0)] {
+        let took: Vec<f64> = (1..4).map(|seed| download(loss, seed)).collect();
+        println!("loss {loss}: 10 MB in {took:.2?} s");
+        assert!(took.iter().all(|took| *took <= most), "loss {loss}: {took:?} s");
+    }
+}
