@@ -175,8 +175,12 @@ impl Receiving {
             self.resize(path, pool);
         }
         self.settle(pool);
+        self.raise()
+    }
+    /// The limit, if it rises.
+    fn raise(&mut self) -> Option<u64> {
         let next = self.taken + self.window;
-        if next < self.limit + (self.window / 4).max(1) {
+        if self.ended || next < self.limit + (self.window / 4).max(1) {
             return None;
         }
         self.limit = next;
@@ -202,13 +206,15 @@ impl Receiving {
     fn measure(&mut self, now: u64) {
         (self.since, self.from, self.kept_up) = (now, self.taken, false);
     }
-    /// The sender gives credit back.
-    fn lower(&mut self, limit: u64, lowered: u8, pool: &mut Pool) {
+    /// The sender gives credit back: the limit, if it rises again. It does if the sender has used up the lower one meanwhile, and
+    /// the host has taken that already: nothing else would come that could raise it.
+    fn lower(&mut self, limit: u64, lowered: u8, pool: &mut Pool) -> Option<u64> {
         self.lowered = lowered;
         self.limit = limit.min(self.limit).max(self.arrived);
         self.window = self.base;
         self.given = false;
         self.settle(pool);
+        self.raise()
     }
     /// Nothing more will come.
     fn end(&mut self, pool: &mut Pool) {
@@ -366,14 +372,19 @@ impl Credits {
         let number = |at: usize| record[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let (lowered, id, limit) = (record[1], number(2), number(10));
         let mut state = self.state();
-        let State { pool, streams, .. } = &mut *state;
+        let State { pool, streams, records, .. } = &mut *state;
         let stream = streams.get_mut(&id);
         match (record[0], stream) {
             (RAISES, Some(stream)) => {
                 stream.sending.raise(limit, lowered);
                 stream.raised.notify_one();
             }
-            (LOWERS, Some(stream)) => stream.receiving.lower(limit, lowered, pool),
+            (LOWERS, Some(stream)) => {
+                if let Some(raised) = stream.receiving.lower(limit, lowered, pool) {
+                    records.insert((id, RAISES), (lowered, raised));
+                    self.changed.notify_one();
+                }
+            }
             (kind, _) => return kind <= LOWERS,
         }
         true
@@ -628,13 +639,27 @@ mod tests {
         assert_eq!((lowered, sending.lowered, sending.limit), (100_000 + BASE, 1, 100_000 + BASE));
         sending.raise(9 * MB, 0);
         assert_eq!(sending.limit, lowered, "sent before the receiver knew");
-        stream.lower(lowered, 1, &mut pool);
+        assert_eq!(stream.lower(lowered, 1, &mut pool), None, "less than a quarter");
         assert_eq!(pool.ahead, 100_000 - 1400 + BASE - BASE, "what may still come");
         assert!(stream.arrive(98_600));
         let raised = stream.take(98_600, path(1), &mut pool).unwrap();
         assert_eq!((raised, stream.lowered), (100_000 + 1_250_000, 1), "its host reads again");
         sending.raise(raised, 1);
         assert_eq!(sending.limit, raised);
+    }
+
+    /// A sender gives credit back while the path is down. What it sends then comes first, and is taken before the record is there.
+    #[test]
+    fn a_reduction_that_comes_late_leaves_its_stream_with_credit() {
+        let mut pool = pool();
+        let mut stream = opened(&mut pool);
+        stream.give_ahead(path(0), &mut pool);
+        stream.limit = stream.window;
+        assert!(stream.arrive(BASE));
+        assert_eq!(stream.take(BASE, path(1), &mut pool), None);
+        assert_eq!(stream.lower(BASE, 1, &mut pool), Some(2 * BASE));
+        assert_eq!(stream.lower(2 * BASE, 2, &mut pool), None, "it has enough");
+        assert_eq!((pool.base, pool.ahead, pool.grown), (BASE, 0, 0));
     }
 
     /// Whatever a key holder sends: nothing overflows, and the pool keeps its sum.
