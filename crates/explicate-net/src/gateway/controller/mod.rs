@@ -93,6 +93,8 @@ pub struct WindowController {
     srtt: Time,
     /// Bytes in flight after the last acknowledgements.
     in_flight: u64,
+    /// Bytes of long datagrams that have left since.
+    sent: u64,
     last_sent: Time,
     /// When losses were last reported.
     last_loss: Option<Time>,
@@ -153,6 +155,7 @@ impl WindowController {
             clock,
             srtt: Time::ZERO,
             in_flight: 0,
+            sent: 0,
             last_sent: Time::ZERO,
             last_loss: None,
             granted: false,
@@ -207,9 +210,19 @@ impl WindowController {
         let most = if bounded { self.most } else { f64::INFINITY };
         (window + waits + self.probes).min(most)
     }
-    /// Lets a probe of a silent path pass a full window.
-    pub fn allow_probe(&mut self) {
-        self.probes += if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
+    /// Lets a probe of a silent path pass a full window, in packets of so many bytes. What is under way may be more than the window, which
+    /// losses have made smaller since.
+    pub fn allow_probe(&mut self, mtu: u16) {
+        let (under_way, allowed) = ((self.in_flight + self.sent) as f64 / mtu as f64, self.allowed() - self.probes);
+        let more = if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
+        self.probes = (self.probes + more).max(under_way - allowed + NEXT_PROBE);
+    }
+    /// So many bytes have left.
+    pub fn left(&mut self, bytes: u64) {
+        // Acknowledgements are not under way.
+        if bytes >= shim::SHORT as u64 {
+            self.sent += bytes;
+        }
     }
     /// TCP's law limits the window.
     pub fn is_limited(&self) -> bool {
@@ -317,7 +330,7 @@ impl WindowController {
 
     fn on_end_acks(&mut self, in_flight: u64, app_limited: bool) {
         let now = self.clock.now();
-        self.in_flight = in_flight;
+        (self.in_flight, self.sent) = (in_flight, 0);
         self.held = HELD * self.rng.uniform();
         let mut header = Congestion::new(Format::MINIMAL);
         let feedback = self.feedback.clamp(i32::MIN as i64, i32::MAX as i64);
