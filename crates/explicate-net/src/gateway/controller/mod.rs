@@ -190,8 +190,8 @@ impl WindowController {
         if self.is_limited() { own.min(self.tcp.allowance().cwnd).max(LEAST) } else { own.max(LEAST) }
     }
     /// What may be in flight, packets: the window, which is for a round trip without delays of acknowledgements, and what waits for
-    /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one it
-    /// would fill a short queue on the path for good, so that no more is added than arrives in [`ACK_DELAY`], and nothing where TCP's
+    /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one, or where the
+    /// path is narrower than it, it would fill a short queue on the path for good, so that no more is added than arrives in [`ACK_DELAY`], and nothing where TCP's
     /// law moves the window.
     pub fn allowed(&self) -> f64 {
         let (window, many) = (self.window(), 2.0 * PER_ACK as f64);
@@ -199,7 +199,7 @@ impl WindowController {
             Time::ZERO => 0.0,
             srtt => window * ACK_DELAY.as_secs_f64() / srtt.as_secs_f64().max(1e-3),
         };
-        let waits = if self.own_port {
+        let waits = if self.own_port && !self.is_limited() {
             delayed + many
         } else if self.explicit && self.in_force() == ActiveController::Own {
             delayed.min(many)

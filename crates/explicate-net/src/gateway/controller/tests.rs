@@ -277,3 +277,14 @@ fn a_probe_passes_what_is_under_way_however_small_the_window_is() {
     controller.on_end_acks(0, false);
     assert!(controller.allowed() <= allowed + 1.0, "{}", controller.allowed());
 }
+
+/// 32 packets more than the window are more than a narrow path and its queue hold.
+#[test]
+fn nothing_is_added_to_a_window_that_is_limited() {
+    let mut controller = controller("xcp");
+    controller.sender.resume(controller.clock.now(), 1000.0, Time::millis(100));
+    assert!(controller.allowed() >= controller.window() + 32.0);
+    rounds(&mut controller, 4, 30, 100, 0);
+    assert!(controller.is_limited());
+    assert!(controller.allowed() <= controller.window(), "{} of {}", controller.allowed(), controller.window());
+}
