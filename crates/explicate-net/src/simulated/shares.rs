@@ -196,15 +196,34 @@ fn unread(connections: usize, limits: &str, upload: bool) {
     assert!(beside as f64 >= 0.9 * alone as f64, "upload {upload}: {beside} of {alone}");
 }
 
+/// Nine connections that nobody reads where eight are the limit of both gateways, or of the one with the servers.
 #[test]
-#[ignore = "takes minutes: fills what hosts that do not read may hold"]
+fn connections_beyond_the_limit_are_refused_and_none_is_reset() {
+    for limited in [vec![0, 1], vec![1]] {
+        let (sends, idles) = (Script::sending(ENDLESS), Script { idles: true, ..Script::sending(1) });
+        let unread = |number: u64| {
+            let leaves = Some((20 * SECOND - number * SECOND / 10, Leaves::Reset));
+            let client = Script { leaves, reads: Reads::Never, ..idles };
+            plan(CLIENT, SECOND + number * SECOND / 10, client, sends)
+        };
+        let mut scene = scene([15_000_000; 2], 40_000_000, (0..9).map(unread).collect());
+        limited.iter().for_each(|gateway| scene.texts[*gateway].push_str("[limits]\nconnections = 8\n"));
+        let report = run(&scene, Options::default());
+        assert!(report.broken.is_empty(), "{:#?}", report.broken);
+        let client = |number: usize| report.fared[number][0].clone().unwrap();
+        assert!((0..8).all(|number| client(number).left.is_some()), "the others stay until they leave");
+        let (ninth, began) = (client(8), report.began + SECOND + 8 * SECOND / 10);
+        assert!(ninth.failed && ninth.over < Some(began + SECOND / 2), "{ninth:?}");
+    }
+}
+
+#[test]
 fn hosts_that_do_not_read_stop_no_other() {
     unread(100, "[limits]\npeer_bytes = 67108864\n", true);
     unread(100, "[limits]\npeer_bytes = 67108864\n", false);
 }
 
 #[test]
-#[ignore = "takes a minute: four thousand connections"]
 fn four_thousand_connections_that_nobody_reads_stop_no_other() {
     unread(4095, "[limits]\npeer_bytes = 67108864\n", false);
 }
