@@ -14,7 +14,7 @@
 //! - A half is for streams whose host has taken a whole window within two round trips, as a kernel sizes the buffer of a socket: they get as
 //!   much again, at most an eighth of what is left. So hosts that do not read use up the first two parts and never the third.
 //!
-//! *How it goes back.* A window that its host takes very slowly is halved. A stream that has nothing to send for [`IDLE`] gives
+//! *How it goes back.* A window that its host takes very slowly, while bytes wait for it, is halved: slow bytes show a busy line, and no slow host. A stream that has nothing to send for [`IDLE`] gives
 //! back what it has beyond `base`. The sum of all credit is the bound of what waits for hosts.
 //!
 //! *Records* stand in one stream of each end, not among the bytes of the streams that they are about: half-closed streams need no other
@@ -129,6 +129,8 @@ struct Receiving {
     /// When the present measurement of the host began, ns, and what the host had taken then.
     since: u64,
     from: u64,
+    /// In it the host had taken all that had arrived.
+    kept_up: bool,
 }
 
 /// What a window depends on: the time, the round trip (ns), what the path needs, and the most that a window may have (bytes).
@@ -143,8 +145,9 @@ struct Path {
 impl Receiving {
     fn new(base: u64) -> Receiving {
         let (arrived, taken, lowered, ahead, grown) = (0, 0, 0, 0, 0);
-        let (given, ended, since, from) = (false, false, 0, 0);
-        Receiving { window: base, limit: base, arrived, taken, lowered, base, ahead, grown, given, ended, since, from }
+        let (given, ended, since, from, kept_up) = (false, false, 0, 0, false);
+        let (window, limit) = (base, base);
+        Receiving { window, limit, arrived, taken, lowered, base, ahead, grown, given, ended, since, from, kept_up }
     }
     /// Bytes have arrived: whether they are within the credit.
     fn arrive(&mut self, bytes: u64) -> bool {
@@ -155,11 +158,13 @@ impl Receiving {
         let got = pool.ahead(path.needs.min(path.most).saturating_sub(self.window));
         self.ahead += got;
         self.window += got;
-        (self.given, self.since, self.from) = (true, path.now, self.taken);
+        self.given = true;
+        self.measure(path.now);
     }
     /// The host has taken bytes: the limit, if it rises.
     fn take(&mut self, bytes: u64, path: Path, pool: &mut Pool) -> Option<u64> {
         self.taken += bytes;
+        self.kept_up |= self.taken >= self.arrived;
         if self.ended {
             self.settle(pool);
             return None;
@@ -170,8 +175,12 @@ impl Receiving {
             self.resize(path, pool);
         }
         self.settle(pool);
+        self.raise()
+    }
+    /// The limit, if it rises.
+    fn raise(&mut self) -> Option<u64> {
         let next = self.taken + self.window;
-        if next < self.limit + (self.window / 4).max(1) {
+        if self.ended || next < self.limit + (self.window / 4).max(1) {
             return None;
         }
         self.limit = next;
@@ -188,18 +197,24 @@ impl Receiving {
             let moved = pool.grow(self.ahead);
             (self.ahead, self.grown) = (self.ahead - moved, self.grown + moved);
             pool.ahead -= moved;
-        } else if took > SLOW * trip {
+        } else if took > SLOW * trip && !self.kept_up {
             self.window = (self.window / 2).max(self.base);
         }
-        (self.since, self.from) = (path.now, self.taken);
+        self.measure(path.now);
     }
-    /// The sender gives credit back.
-    fn lower(&mut self, limit: u64, lowered: u8, pool: &mut Pool) {
+    /// A measurement of the host begins.
+    fn measure(&mut self, now: u64) {
+        (self.since, self.from, self.kept_up) = (now, self.taken, false);
+    }
+    /// The sender gives credit back: the limit, if it rises again. It does if the sender has used up the lower one meanwhile, and
+    /// the host has taken that already: nothing else would come that could raise it.
+    fn lower(&mut self, limit: u64, lowered: u8, pool: &mut Pool) -> Option<u64> {
         self.lowered = lowered;
         self.limit = limit.min(self.limit).max(self.arrived);
         self.window = self.base;
         self.given = false;
         self.settle(pool);
+        self.raise()
     }
     /// Nothing more will come.
     fn end(&mut self, pool: &mut Pool) {
@@ -357,14 +372,19 @@ impl Credits {
         let number = |at: usize| record[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let (lowered, id, limit) = (record[1], number(2), number(10));
         let mut state = self.state();
-        let State { pool, streams, .. } = &mut *state;
+        let State { pool, streams, records, .. } = &mut *state;
         let stream = streams.get_mut(&id);
         match (record[0], stream) {
             (RAISES, Some(stream)) => {
                 stream.sending.raise(limit, lowered);
                 stream.raised.notify_one();
             }
-            (LOWERS, Some(stream)) => stream.receiving.lower(limit, lowered, pool),
+            (LOWERS, Some(stream)) => {
+                if let Some(raised) = stream.receiving.lower(limit, lowered, pool) {
+                    records.insert((id, RAISES), (lowered, raised));
+                    self.changed.notify_one();
+                }
+            }
             (kind, _) => return kind <= LOWERS,
         }
         true
@@ -563,7 +583,14 @@ mod tests {
         assert_eq!(sizes, [1_250_000, 2_500_000, 5_000_000, 10_000_000]);
         assert_eq!(pool.base + pool.ahead + pool.grown, stream.limit - stream.taken.min(stream.limit - stream.window));
         assert_eq!(pool.ahead, 0, "what was given ahead is for others");
-        // 16 round trips are 3.2 s.
+        // 16 round trips are 3.2 s. Bytes that come slowly are taken at once; then some always wait.
+        for _ in 0..2_000 {
+            stream.arrive(50_000);
+            stream.take(50_000, path(now), &mut pool);
+            now += 100_000_000;
+        }
+        assert_eq!(stream.window, 10_000_000, "the line is slow, and not the host");
+        stream.arrive(50_000);
         for _ in 0..2_000 {
             stream.arrive(50_000);
             stream.take(50_000, path(now), &mut pool);
@@ -612,13 +639,27 @@ mod tests {
         assert_eq!((lowered, sending.lowered, sending.limit), (100_000 + BASE, 1, 100_000 + BASE));
         sending.raise(9 * MB, 0);
         assert_eq!(sending.limit, lowered, "sent before the receiver knew");
-        stream.lower(lowered, 1, &mut pool);
+        assert_eq!(stream.lower(lowered, 1, &mut pool), None, "less than a quarter");
         assert_eq!(pool.ahead, 100_000 - 1400 + BASE - BASE, "what may still come");
         assert!(stream.arrive(98_600));
         let raised = stream.take(98_600, path(1), &mut pool).unwrap();
         assert_eq!((raised, stream.lowered), (100_000 + 1_250_000, 1), "its host reads again");
         sending.raise(raised, 1);
         assert_eq!(sending.limit, raised);
+    }
+
+    /// A sender gives credit back while the path is down. What it sends then comes first, and is taken before the record is there.
+    #[test]
+    fn a_reduction_that_comes_late_leaves_its_stream_with_credit() {
+        let mut pool = pool();
+        let mut stream = opened(&mut pool);
+        stream.give_ahead(path(0), &mut pool);
+        stream.limit = stream.window;
+        assert!(stream.arrive(BASE));
+        assert_eq!(stream.take(BASE, path(1), &mut pool), None);
+        assert_eq!(stream.lower(BASE, 1, &mut pool), Some(2 * BASE));
+        assert_eq!(stream.lower(2 * BASE, 2, &mut pool), None, "it has enough");
+        assert_eq!((pool.base, pool.ahead, pool.grown), (BASE, 0, 0));
     }
 
     /// Whatever a key holder sends: nothing overflows, and the pool keeps its sum.

@@ -45,6 +45,8 @@ const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
 /// minute is back; streams without one count among those that a peer may have.
 const PREFACE: Duration = Duration::from_secs(120);
+/// How long a connection waits for a stream when the peer has as many as it allows.
+const ROOM: Duration = Duration::from_secs(20);
 
 /// How long a peer may take to greet: that takes a round trip, and behind a loss some more.
 const GREETING: Duration = Duration::from_secs(10);
@@ -267,7 +269,8 @@ const CREDIT: usize = 4;
 /// Opens a stream to a peer.
 async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<Leg, Cause> {
     let (connection, tunnel) = peer.current().ok_or(Cause::Unreachable)?;
-    let (mut send, receive) = connection.open_bi().await.map_err(|_| Cause::Unreachable)?;
+    let opened = tokio::time::timeout(ROOM, connection.open_bi()).await.map_err(|_| Cause::TooMany)?;
+    let (mut send, receive) = opened.map_err(|_| Cause::Unreachable)?;
     let Some(account) = tunnel.credits.open(send.id().into()) else {
         let _ = send.reset(Cause::TooMany.into());
         return Err(Cause::TooMany);

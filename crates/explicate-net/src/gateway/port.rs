@@ -166,6 +166,10 @@ impl Port {
     pub fn plain(&self) -> Option<([u64; 3], f64)> {
         self.state().queues.plain.as_ref().map(|plain| (plain.counters, plain.used))
     }
+    /// How many datagrams a tunnel adds at a time.
+    pub fn added(&self) -> usize {
+        self.state().queues.added()
+    }
     /// Its counters, its rate (bytes/s), and what waits (bytes, packets).
     pub fn report(&self) -> (Counters, f64, (u64, u32)) {
         let state = self.state();

@@ -15,10 +15,12 @@ use explicate_core::wire::Packet;
 use super::plain::{Plain, VOICE_SHARE};
 use super::tunnel::Tunnel;
 
-/// The longest queue of all tunnels, which share it: so long it takes to send, or so many bytes. A tunnel adds two datagrams at a time.
+/// The longest queue of all tunnels, which share it: so long it takes to send, or two datagrams beside those that a tunnel adds at a time.
 const MOST_QUEUED: Time = Time::millis(1);
-const LEAST_ROOM: u64 = 4_500;
-const ADDED: u64 = 3_000;
+/// Bytes of a datagram.
+const DATAGRAM: u64 = 1_500;
+/// Tunnels add so many datagrams at a time, which costs less, and one at a time where one takes longer than [`MOST_QUEUED`].
+pub const ADDED: usize = 2;
 /// Bytes credited in a turn.
 const QUANTUM: i64 = 1_500;
 /// Datagrams of connections that are being set up.
@@ -122,15 +124,20 @@ impl Queues {
             self.tunnels.len() - 1
         })
     }
+    /// How many datagrams a tunnel adds at a time.
+    pub fn added(&self) -> usize {
+        if DATAGRAM as f64 > self.rate * MOST_QUEUED.as_secs_f64() { 1 } else { ADDED }
+    }
     /// Bytes that a tunnel's queue may hold.
     fn room(&self) -> u64 {
+        let least = (1 + self.added() as u64) * DATAGRAM;
         let active = self.tunnels.iter().filter(|tunnel| tunnel.used > 0.0).count().max(1) as u64;
-        LEAST_ROOM.max((self.rate * MOST_QUEUED.as_secs_f64()) as u64) / active
+        least.max((self.rate * MOST_QUEUED.as_secs_f64()) as u64) / active
     }
-    /// Whether a tunnel's queue has no room for two datagrams more; an empty one always has.
+    /// Whether a tunnel's queue has no room for what it adds; an empty one always has.
     pub fn is_full(&self, index: usize) -> bool {
         let bytes = self.tunnels[index].bytes;
-        bytes > 0 && bytes + ADDED > self.room()
+        bytes > 0 && bytes + self.added() as u64 * DATAGRAM > self.room()
     }
     /// How many queues are full.
     pub fn full(&self) -> usize {

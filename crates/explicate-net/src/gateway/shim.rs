@@ -10,12 +10,16 @@
 //! | 8-11 | answered datagrams that arrived | number of the first one |
 //! | 12-15 | number of the datagram | 0 |
 //! | 16-17 | 0 | 1 for P or 2 for Q, and the number of datagrams that it covers |
-//! | 18-19 | 1 if parity covers it though it is short | parity of the lengths |
+//! | 18 | loss in 0.1 %, see below | parity of the lengths |
+//! | 19 | 1 if parity covers it though it is short | the same |
 //!
 //! A mark of a [train](super::trains) has no contents: its time of arrival is in bytes 8-11 when it is returned, the number of its train in
 //! 12-15, and in byte 16 its kind, 3 before a train and 4 behind it, 5 and 6 when returned.
 //!
 //! Reverse_Feedback is the sum of all Delta_Throughput that arrived in answered datagrams, modulo 2^32 (as XCP-r).
+//!
+//! The loss is what the sender of the datagram has measured of those that came the other way, before parity repairs it, at most 25.5 %: the
+//! peer's blocks of parity follow it.
 //!
 //! Where the protocol has no congestion header, requests of QUIC's datagrams have none either: the transport header comes first, 20
 //! bytes of 0 follow it, and what is returned stands in bytes 20-23. To such datagrams the peer returns, in the same four bytes, the
@@ -35,12 +39,26 @@ pub const SHORT: usize = 300;
 
 /// Marks a datagram: parity covers it, though it is short.
 pub fn mark_covered(packet: &mut Packet) {
-    packet.transport.set_window(1);
+    packet.transport.set_window(packet.transport.window() | 1);
+}
+
+/// Units of the loss that a datagram tells.
+const LOSS: f64 = 1e-3;
+
+/// Tells the share of the peer's datagrams that were lost.
+pub fn set_loss(packet: &mut Packet, share: f64) {
+    let loss = (share / LOSS).round().clamp(0.0, u8::MAX as f64) as u8;
+    packet.transport.set_window((loss as u32) << 8);
+}
+
+/// The share of this end's datagrams that were lost, as the peer has told.
+pub fn loss(packet: &Packet) -> f64 {
+    LOSS * packet.transport.window().to_be_bytes()[2] as f64
 }
 
 /// Whether parity covers a datagram of QUIC with these contents.
 pub fn is_covered(packet: &Packet, contents: &[u8]) -> bool {
-    contents.len() >= SHORT || packet.transport.window() != 0
+    contents.len() >= SHORT || packet.transport.window() & 1 != 0
 }
 
 /// What arrived in datagrams without a congestion header, until it was returned twice: one return may be lost.

@@ -340,7 +340,7 @@ impl AsyncUdpSocket for Socket {
     }
     fn max_transmit_segments(&self) -> usize {
         match (&self.port, self.singly.load(Ordering::Relaxed)) {
-            (Some(_), _) => SEGMENTS,
+            (Some(port), _) => port.added(),
             (None, true) => 1,
             (None, false) => self.inner.max_transmit_segments(),
         }

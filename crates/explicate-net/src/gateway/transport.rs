@@ -40,6 +40,12 @@ const REPAIRED: u32 = 64;
 const UNBOUND: f64 = 1.25;
 const WITHOUT_CREDIT: u64 = 1 << 20;
 
+/// Streams that a peer may have open: the limit of connections and more, so that it is a refusal that those beyond it get, and not silence.
+/// quinn keeps an eighth back when streams have ended, and messages have streams, too.
+fn streams(limits: Limits) -> VarInt {
+    VarInt::from_u64(limits.connections as u64 * 5 / 4 + 16).unwrap_or(VarInt::MAX)
+}
+
 /// Bytes before a QUIC packet: IP, UDP, and headers.
 fn overhead(peer: SocketAddr) -> u16 {
     (shim::ip_headers(peer) + shim::LEN) as u16
@@ -113,7 +119,7 @@ impl Transport {
         mtu.upper_bound(1500 - overhead(peer));
         let mut config = TransportConfig::default();
         config
-            .max_concurrent_bidi_streams(VarInt::from_u32(limits.connections))
+            .max_concurrent_bidi_streams(streams(limits))
             // The records of `credit`.
             .max_concurrent_uni_streams(VarInt::from_u32(1))
             .stream_receive_window(stream)

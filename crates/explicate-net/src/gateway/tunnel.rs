@@ -10,7 +10,7 @@ use quinn::{SendStream, WriteError};
 
 use super::controller::{ControllerConfig, SharedController, WindowController};
 use super::credit::Credits;
-use super::parity::{Block, Parity, Repair};
+use super::parity::{self, Block, Losses, Parity, Repair};
 use super::place::Place;
 use super::shim;
 use super::turns::{Lane, Turns};
@@ -60,6 +60,9 @@ struct State {
     plain: bool,
     seen: shim::Seen,
     repair: Repair,
+    /// Datagrams of the peer that were lost, before repairs; and those of this end, as the peer has told.
+    losses: Losses,
+    lost: f64,
     /// Number of the peer's tunnel.
     peer: u32,
 }
@@ -71,6 +74,10 @@ pub struct Repairs {
     pub repaired: u64,
     /// Blocks with more losses than parity repairs.
     pub beyond: u64,
+    /// Share of this end's datagrams that is lost before repairs, as the peer measures it; datagrams of a block follow it.
+    pub lost: f64,
+    /// See there.
+    pub block: u8,
 }
 
 impl Tunnel {
@@ -139,6 +146,7 @@ impl Tunnel {
         let mut state = self.state();
         let returned = if state.plain { state.seen.take() } else { state.sum };
         shim::set_returned(&mut packet, returned);
+        shim::set_loss(&mut packet, state.losses.share());
         packet.transport.set_packet_number(state.next);
         packet.transport.set_segment(state.answered);
         if short && !self.take_cover() {
@@ -149,7 +157,8 @@ impl Tunnel {
         }
         let number = state.next;
         state.next = number.wrapping_add(1);
-        (packet, if parity { state.block.add(number, contents) } else { None })
+        let length = parity::length(state.lost);
+        (packet, if parity { state.block.add(number, contents, length) } else { None })
     }
     /// The parity of the datagrams since the last one.
     pub fn finish(&self) -> Option<[Parity; 2]> {
@@ -167,11 +176,13 @@ impl Tunnel {
             // The peer has started anew: its sums, and its blocks, begin elsewhere.
             state.peer = packet.transport.flow();
             state.repair.start_anew();
+            state.losses = Losses::default();
             self.controller.lock().begin_at(returned);
         }
         if Parity::is_in(packet) {
             return (false, state.repair.take(packet, contents));
         }
+        state.lost = shim::loss(packet);
         let mut controller = self.controller.lock();
         controller.returned(returned);
         controller.answered(packet.transport.segment());
@@ -183,6 +194,7 @@ impl Tunnel {
             state.seen.add(packet);
         }
         if shim::is_covered(packet, contents) {
+            state.losses.arrive(packet.transport.packet_number());
             state.repair.keep(packet.transport.packet_number(), contents);
         }
         (true, Vec::new())
@@ -190,7 +202,8 @@ impl Tunnel {
     /// Its counters.
     pub fn repairs(&self) -> Repairs {
         let state = self.state();
-        Repairs { repaired: state.repair.repaired, beyond: state.repair.beyond }
+        let (repaired, beyond) = (state.repair.repaired, state.repair.beyond);
+        Repairs { repaired, beyond, lost: state.lost, block: parity::length(state.lost) }
     }
 }
 

@@ -175,6 +175,13 @@ impl<'a> Run<'a> {
         };
         self.scene.happens.iter().map(delays).max().unwrap_or(0)
     }
+    /// Gateways without a rate fill the queues of the path: how long these are, there and back, ns.
+    fn unshaped(&self) -> u64 {
+        if self.scene.texts.iter().all(|text| text.contains("\nrate = ")) {
+            return 0;
+        }
+        self.scene.paths.iter().map(|(_, _, path)| (2e9 * path.queue as f64 / path.rate) as u64).sum()
+    }
     fn round_trip(&self) -> u64 {
         self.scene.paths.iter().map(|(_, _, path)| 2 * path.delay).sum()
     }
@@ -284,7 +291,7 @@ impl<'a> Run<'a> {
         let mut slowest = 0;
         // In a crowd all connections are young for a while, and share the line.
         let crowd = self.scene.kinds.contains(&Kind::Crowd);
-        let limit = if crowd { CROWDED } else { ECHO } + 3 * self.round_trip();
+        let limit = if crowd { CROWDED } else { ECHO } + 3 * self.round_trip() + self.unshaped();
         let Some(client) = client else { return 0 };
         let until = client.over.unwrap_or(clock::elapsed());
         for &(sent, took) in &client.keys {

@@ -93,6 +93,8 @@ pub struct WindowController {
     srtt: Time,
     /// Bytes in flight after the last acknowledgements.
     in_flight: u64,
+    /// Bytes of long datagrams that have left since.
+    sent: u64,
     last_sent: Time,
     /// When losses were last reported.
     last_loss: Option<Time>,
@@ -153,6 +155,7 @@ impl WindowController {
             clock,
             srtt: Time::ZERO,
             in_flight: 0,
+            sent: 0,
             last_sent: Time::ZERO,
             last_loss: None,
             granted: false,
@@ -187,8 +190,8 @@ impl WindowController {
         if self.is_limited() { own.min(self.tcp.allowance().cwnd).max(LEAST) } else { own.max(LEAST) }
     }
     /// What may be in flight, packets: the window, which is for a round trip without delays of acknowledgements, and what waits for
-    /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one it
-    /// would fill a short queue on the path for good, so that no more is added than arrives in [`ACK_DELAY`], and nothing where TCP's
+    /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one, or where the
+    /// path is narrower than it, it would fill a short queue on the path for good, so that no more is added than arrives in [`ACK_DELAY`], and nothing where TCP's
     /// law moves the window.
     pub fn allowed(&self) -> f64 {
         let (window, many) = (self.window(), 2.0 * PER_ACK as f64);
@@ -196,7 +199,7 @@ impl WindowController {
             Time::ZERO => 0.0,
             srtt => window * ACK_DELAY.as_secs_f64() / srtt.as_secs_f64().max(1e-3),
         };
-        let waits = if self.own_port {
+        let waits = if self.own_port && !self.is_limited() {
             delayed + many
         } else if self.explicit && self.in_force() == ActiveController::Own {
             delayed.min(many)
@@ -207,9 +210,19 @@ impl WindowController {
         let most = if bounded { self.most } else { f64::INFINITY };
         (window + waits + self.probes).min(most)
     }
-    /// Lets a probe of a silent path pass a full window.
-    pub fn allow_probe(&mut self) {
-        self.probes += if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
+    /// Lets a probe of a silent path pass a full window, in packets of so many bytes. What is under way may be more than the window, which
+    /// losses have made smaller since.
+    pub fn allow_probe(&mut self, mtu: u16) {
+        let (under_way, allowed) = ((self.in_flight + self.sent) as f64 / mtu as f64, self.allowed() - self.probes);
+        let more = if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
+        self.probes = (self.probes + more).max(under_way - allowed + NEXT_PROBE);
+    }
+    /// So many bytes have left.
+    pub fn left(&mut self, bytes: u64) {
+        // Acknowledgements are not under way.
+        if bytes >= shim::SHORT as u64 {
+            self.sent += bytes;
+        }
     }
     /// TCP's law limits the window.
     pub fn is_limited(&self) -> bool {
@@ -317,7 +330,7 @@ impl WindowController {
 
     fn on_end_acks(&mut self, in_flight: u64, app_limited: bool) {
         let now = self.clock.now();
-        self.in_flight = in_flight;
+        (self.in_flight, self.sent) = (in_flight, 0);
         self.held = HELD * self.rng.uniform();
         let mut header = Congestion::new(Format::MINIMAL);
         let feedback = self.feedback.clamp(i32::MIN as i64, i32::MAX as i64);

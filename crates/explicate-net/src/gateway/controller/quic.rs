@@ -38,6 +38,9 @@ struct ConnectionController {
 }
 
 impl Controller for ConnectionController {
+    fn on_sent(&mut self, _: Instant, bytes: u64, _: u64) {
+        self.controller.lock().left(bytes);
+    }
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
         // Not the lesser of both: before its first sample the estimate is a guess of 333 ms, which no path need reach again.
         self.controller.lock().on_ack(bytes, time(rtt.get()), time(now.saturating_duration_since(sent)));

@@ -258,3 +258,33 @@ fn the_registry_says_which_protocols_a_connection_follows() {
         assert!(controller.window() >= LEAST && controller.allowed().is_finite(), "{name}");
     }
 }
+
+/// Losses have made the window smaller than what is under way.
+#[test]
+fn a_probe_passes_what_is_under_way_however_small_the_window_is() {
+    let mut controller = controller("xtcp");
+    controller.on_ack(1350, Time::millis(100), Time::millis(100));
+    controller.on_end_acks(10 * 1350, false);
+    (0..100).for_each(|_| controller.left(1350));
+    (0..1000).for_each(|_| controller.left(100));
+    let allowed = controller.allowed();
+    assert!(allowed < 60.0, "{allowed}");
+    controller.allow_probe(1350);
+    assert!((112.0..116.0).contains(&controller.allowed()), "{} packets", controller.allowed());
+    controller.allow_probe(1350);
+    assert!(controller.allowed() < 120.0, "{} packets", controller.allowed());
+    controller.on_ack(1350, Time::millis(100), Time::millis(100));
+    controller.on_end_acks(0, false);
+    assert!(controller.allowed() <= allowed + 1.0, "{}", controller.allowed());
+}
+
+/// 32 packets more than the window are more than a narrow path and its queue hold.
+#[test]
+fn nothing_is_added_to_a_window_that_is_limited() {
+    let mut controller = controller("xcp");
+    controller.sender.resume(controller.clock.now(), 1000.0, Time::millis(100));
+    assert!(controller.allowed() >= controller.window() + 32.0);
+    rounds(&mut controller, 4, 30, 100, 0);
+    assert!(controller.is_limited());
+    assert!(controller.allowed() <= controller.window(), "{} of {}", controller.allowed(), controller.window());
+}

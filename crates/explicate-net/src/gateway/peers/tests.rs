@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 use super::*;
 use crate::clock::Clock;
 use crate::gateway::identity::keygen;
+use crate::gateway::intercept::Hosts;
 use crate::gateway::socket::Tunnels;
 use crate::gateway::told::Marked;
 use crate::patience::PATIENCE;
@@ -34,6 +35,11 @@ fn gateway(address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
 
 /// The same with another `[site]`.
 fn gateway_of(site: &str, address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
+    gateway_before(site, address, Hosts::Kernel)
+}
+
+/// The same before these hosts.
+fn gateway_before(site: &str, address: SocketAddr, hosts: Hosts) -> (Arc<Gateway>, Arc<Tunnels>) {
     let (identity, other) = (identity(), identity().public.line());
     let text = format!(
         "[site]\n{site}\n\
@@ -58,7 +64,7 @@ fn gateway_of(site: &str, address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
             config,
             identity,
             (endpoint, None, None),
-            (transport, System { marked: Marked::open(0), ..System::kernel() }),
+            (transport, System { marked: Marked::open(0), hosts, ..System::kernel() }),
         )
         .unwrap(),
         tunnels,
@@ -317,3 +323,5 @@ fn a_peer_that_does_not_keep_to_the_protocol_is_disconnected() {
         }
     });
 }
+
+mod hostile;

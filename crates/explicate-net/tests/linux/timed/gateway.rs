@@ -78,7 +78,10 @@ fn a_long_path_with_losses_is_filled_at_once() {
         assert!(seconds < 6.5, "{seconds} s; {sent}");
         let peer = &status(&sites, "ga")["peers"][0];
         assert!(peer["repaired"].as_u64() > Some(20), "{peer}");
-        assert_eq!(peer["beyond_credit"], 0, "{peer}");
+        for peer in [peer, sent] {
+            assert_eq!(peer["beyond_credit"], 0, "{peer}");
+            assert!(peer["credit_bytes"].as_u64() <= peer["peer_bytes"].as_u64(), "{peer}");
+        }
     });
 }
 
