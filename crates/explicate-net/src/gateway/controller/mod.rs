@@ -97,8 +97,10 @@ pub struct WindowController {
     /// When losses were last reported.
     last_loss: Option<Time>,
     granted: bool,
-    /// Packets beyond the window, until the next acknowledgement.
+    /// Packets beyond the window, until one of those that were sent since is acknowledged.
     probes: f64,
+    /// When the first of them was allowed.
+    probed: Time,
     acknowledged: u64,
     /// The peer's last sum of feedback, and what has not been passed to the sender, bytes/s.
     sum: u32,
@@ -157,6 +159,7 @@ impl WindowController {
             last_loss: None,
             granted: false,
             probes: 0.0,
+            probed: Time::ZERO,
             acknowledged: 0,
             sum: 0,
             feedback: 0,
@@ -209,6 +212,9 @@ impl WindowController {
     }
     /// Lets a probe of a silent path pass a full window.
     pub fn allow_probe(&mut self) {
+        if self.probes == 0.0 {
+            self.probed = self.clock.now();
+        }
         self.probes += if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
     }
     /// TCP's law limits the window.
@@ -306,7 +312,10 @@ impl WindowController {
             self.tcp.on_start(now, srtt);
         }
         self.srtt = srtt;
-        self.probes = 0.0;
+        // One of what was sent before the silence does not make what came after it lost: the window stays as full as it is.
+        if now.0.saturating_sub(rtt.0) >= self.probed.0 {
+            self.probes = 0.0;
+        }
         self.least_rtt.advance(now);
         self.least_rtt.take(rtt);
         self.round.rtt = self.round.rtt.min(rtt);
