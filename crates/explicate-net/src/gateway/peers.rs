@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use explicate_core::units::Rate;
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, Side};
+use quinn::{Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, Side};
 use tokio::sync::watch;
 
 use super::capacity::Capacity;
+use super::choice::{BESIDE, Choice, is_beside};
 use super::config::{self, ClientAddress, Config, WhenDown};
 use super::credit::{self, Account, Greeted};
 use super::destinations;
@@ -29,8 +30,6 @@ use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
 use super::turns::Lane;
 use crate::error::{Error, Result};
-#[cfg(feature = "simulated")]
-use crate::simulated::faults::{Fault, is_back};
 
 /// Between two attempts to reach a peer.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -81,8 +80,8 @@ fn count(counter: &AtomicU64) {
 #[derive(Default)]
 struct Link {
     current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
-    /// The last connection by which the peer called.
-    answered: Mutex<Option<Connection>>,
+    /// Which connection is used.
+    choice: Choice,
     /// Its own addresses, as it has told them.
     told: Mutex<Vec<IpAddr>>,
     /// A task calls the peer.
@@ -90,6 +89,9 @@ struct Link {
     /// Why the last call failed, or the last connection ended.
     failure: Mutex<Option<String>>,
 }
+
+/// A connection to a peer whose handshake is complete, and its tunnel.
+type Connected = (Connection, Arc<Tunnel>);
 
 /// A peer.
 pub struct Peer {
@@ -117,17 +119,6 @@ impl Peer {
     }
     fn told(&self) -> MutexGuard<'_, Vec<IpAddr>> {
         self.link.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// It calls only when it has no connection by an earlier call: such a one, and all that it carries, ends here too.
-    fn called_anew(&self, connection: &Connection) {
-        #[cfg(feature = "simulated")]
-        if is_back(Fault::CalledAnew) {
-            return;
-        }
-        let before = self.link.answered.lock().unwrap_or_else(PoisonError::into_inner).replace(connection.clone());
-        if let Some(before) = before {
-            before.close(0u32.into(), b"the peer has called anew");
-        }
     }
 }
 
@@ -214,6 +205,8 @@ pub struct Gateway {
     pub counters: Counters,
     /// Connections that are open.
     pub open: open::List,
+    /// Beginnings of connections with peers and greetings, in their order.
+    events: AtomicU64,
 }
 
 /// A place among the connections that are open at a time.
@@ -296,9 +289,25 @@ impl Gateway {
         (transport, system): (Transport, System),
     ) -> Result<Arc<Gateway>> {
         let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[])?)), watch::Sender::new(Vec::new()));
-        let (counters, open) = (Counters::default(), open::List::default());
+        let (counters, open, events) = (Counters::default(), open::List::default(), AtomicU64::new(0));
         let transport = transport.credited();
-        Ok(Arc::new(Gateway { table, identity, endpoint, transport, system, own, port, capacity, counters, open }))
+        Ok(Arc::new(Gateway {
+            table,
+            identity,
+            endpoint,
+            transport,
+            system,
+            own,
+            port,
+            capacity,
+            counters,
+            open,
+            events,
+        }))
+    }
+    /// The number of an event.
+    fn event(&self) -> u64 {
+        self.events.fetch_add(1, Ordering::Relaxed)
     }
     /// The configuration and the peers.
     pub fn table(&self) -> Arc<Table> {
@@ -413,9 +422,14 @@ impl Gateway {
 
     /// Keeps a connection to a peer as long as it has an address.
     async fn keep_calling(self: Arc<Gateway>, key: PublicKey, link: Arc<Link>) {
-        while let Some(peer) = self.table().peer(key).filter(|peer| peer.config.address.is_some()) {
+        loop {
+            link.choice.free().await;
+            let table = self.table();
+            let Some(peer) = table.peer(key).filter(|peer| peer.config.address.is_some()) else { break };
+            let begun = self.event();
             match self.call(peer, CALL).await {
-                Ok((connection, tunnel)) => self.serve(peer, connection, tunnel).await,
+                Ok(Some(connected)) => self.serve(peer, connected, begun).await,
+                Ok(None) => {}
                 Err(reason) => {
                     peer.fails(&reason);
                     tracing::info!(peer = peer.config.name, reason, "cannot reach the peer");
@@ -426,7 +440,8 @@ impl Gateway {
         link.called.store(false, Ordering::Relaxed);
     }
 
-    async fn call(&self, peer: &Peer, timeout: Duration) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
+    /// Calls a peer; returns nothing if it has called meanwhile.
+    async fn call(&self, peer: &Peer, timeout: Duration) -> std::result::Result<Option<Connected>, String> {
         let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
         let resolved = match address.parse() {
             Ok(number) => Some(number),
@@ -436,11 +451,23 @@ impl Gateway {
         let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
-        let connected = match tokio::time::timeout(timeout, connecting).await {
-            Ok(connected) => connected.map_err(|reason| sentence(&reason, Side::Client, self.identity.public)),
-            Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
+        let calls = async {
+            match tokio::time::timeout(timeout, connecting).await {
+                Ok(connected) => {
+                    connected.map(Some).map_err(|reason| sentence(&reason, Side::Client, self.identity.public))
+                }
+                Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
+            }
         };
-        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(&tunnel))
+        let is_called = async {
+            peer.link.choice.taken().await;
+            Ok(None)
+        };
+        let connected = relay::unless(calls, is_called).await;
+        if !matches!(connected, Ok(Some(_))) {
+            self.transport.forget(&tunnel);
+        }
+        Ok(connected?.map(|connection| (connection, tunnel)))
     }
 
     /// Connects to the destination of a peer's client.
@@ -479,16 +506,19 @@ impl Gateway {
     async fn answer(self: Arc<Gateway>, incoming: Incoming) -> std::result::Result<(), String> {
         let keys = self.table().peers.iter().map(|peer| peer.key).collect();
         let tls = self.identity.server(keys).map_err(|e| e.to_string())?;
-        let from = incoming.remote_address();
+        let (from, begun) = (incoming.remote_address(), self.event());
         let (server, tunnel) = self.transport.server(tls, from);
-        let connected = self.transport.accept(incoming, server, &tunnel).await;
-        let own = self.identity.public;
-        let connection = connected.map_err(|reason| sentence(&reason, Side::Server, own))?;
+        let connection = match self.transport.accept(incoming, server, &tunnel).await {
+            Ok(connection) => connection,
+            Err(reason) if is_beside(&reason) => {
+                tracing::debug!(from = %canonical(from), %reason, "a call was given up");
+                return Ok(());
+            }
+            Err(reason) => return Err(sentence(&reason, Side::Server, self.identity.public)),
+        };
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
-        self.transport.confirm(from, &tunnel);
-        peer.called_anew(&connection);
-        self.serve(&peer, connection, tunnel).await;
+        self.serve(&peer, (connection, tunnel), begun).await;
         Ok(())
     }
 
@@ -507,11 +537,25 @@ impl Gateway {
         Some(greeted)
     }
 
-    /// Serves the streams of a connection until it ends.
-    async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
+    /// Serves the streams of a connection until it ends; `begun` is the number of its first event.
+    async fn serve(self: &Arc<Gateway>, peer: &Peer, (connection, tunnel): Connected, begun: u64) {
+        let entered = peer.link.choice.enter(&connection);
+        let is_here = || self.transport.confirm(connection.remote_address(), &tunnel);
+        let mut late = false;
+        if self.identity.public < peer.key {
+            late = !entered.choose(begun).await;
+            if late {
+                connection.close(BESIDE.into(), b"another connection is used");
+            } else {
+                is_here();
+            }
+        }
         let accepted = AtomicBool::new(false);
         let streams = async {
-            let Some(mut greeted) = self.greet(&connection, &tunnel).await else { return connection.closed().await };
+            let greeted = if late { None } else { self.greet(&connection, &tunnel).await };
+            let Some(mut greeted) = greeted else { return connection.closed().await };
+            is_here();
+            entered.used(self.event());
             tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
             accepted.store(true, Ordering::Relaxed);
             peer.set(&connection, &tunnel);
@@ -538,14 +582,19 @@ impl Gateway {
             () = self.keep_told(peer) => return,
             () = self.follow(peer.key, &connection, &tunnel) => return,
         };
+        self.transport.forget(&tunnel);
+        let was_used = accepted.into_inner();
+        if !was_used && (late && reason == ConnectionError::LocallyClosed || is_beside(&reason)) {
+            tracing::debug!(peer = peer.config.name, %reason, "another connection is used");
+            return;
+        }
         peer.fails(&reason.to_string());
         if peer.current().is_none() {
             peer.told().clear();
         }
-        self.transport.forget(&tunnel);
         let reason = sentence(&reason, connection.side(), self.identity.public);
         // A caller's handshake ends before the peer has seen its key.
-        let what = if accepted.into_inner() { "disconnected" } else { "the peer was not used" };
+        let what = if was_used { "disconnected" } else { "the peer was not used" };
         tracing::info!(peer = peer.config.name, reason, "{what}");
     }
 

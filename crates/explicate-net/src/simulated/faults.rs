@@ -23,10 +23,12 @@ pub enum Fault {
     Orderly,
     /// A tunnel stays at the address from which the peer has called.
     Moves,
+    /// Two gateways that call each other keep a tunnel of each call.
+    BothCall,
 }
 
 /// All of them.
-pub const ALL: [Fault; 9] = [
+pub const ALL: [Fault; 10] = [
     Fault::Cancel,
     Fault::CalledAnew,
     Fault::Silence,
@@ -36,6 +38,7 @@ pub const ALL: [Fault; 9] = [
     Fault::Forgets,
     Fault::Orderly,
     Fault::Moves,
+    Fault::BothCall,
 ];
 
 thread_local! {

@@ -28,6 +28,7 @@ use crate::gateway::socket::{Socket, Tunnels};
 use crate::gateway::system::System;
 use crate::gateway::told::Marked;
 use crate::gateway::transport::Transport;
+use crate::gateway::tunnel::Tunnel;
 
 /// The key of a gateway, in PKCS #8.
 pub fn key(number: u8) -> Vec<u8> {
@@ -89,6 +90,7 @@ impl Runtime for Tasks {
 struct Running {
     gateway: Arc<Gateway>,
     endpoint: Endpoint,
+    tunnels: Arc<Tunnels>,
     tasks: Arc<Tasks>,
 }
 
@@ -113,6 +115,16 @@ impl Machine {
     pub fn gateway(&self) -> Option<(Arc<Gateway>, Arc<dyn Runtime>)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref().map(|running| (running.gateway.clone(), running.tasks.clone() as Arc<dyn Runtime>))
+    }
+    /// How many QUIC connections it has, and whether the datagrams of each peer's tunnel have its headers.
+    pub fn tunnels(&self) -> Option<(usize, bool)> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let Running { gateway, endpoint, tunnels, .. } = running.as_ref()?;
+        let has_headers = |(connection, tunnel): (quinn::Connection, Arc<Tunnel>)| {
+            tunnels.get(connection.remote_address()).is_some_and(|of_address| Arc::ptr_eq(&of_address, &tunnel))
+        };
+        let all = gateway.table().peers.iter().all(|peer| peer.current().is_some_and(has_headers));
+        Some((endpoint.open_connections(), all))
     }
     fn tell(&self, what: &str) {
         self.world.record.add(What::World(format!("gateway {} {what}", self.number)));
@@ -156,7 +168,7 @@ impl Machine {
         own.rng_seed(Some(seed));
         quic::seed_tokens(&mut server, &seed);
         own.cid_generator(move || Box::new(numbers.clone()));
-        let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels));
+        let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels.clone()));
         let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, tasks.clone());
         let endpoint = endpoint.expect("an endpoint");
         if let Some(port) = port.clone() {
@@ -168,7 +180,7 @@ impl Machine {
         let gateway = gateway.expect("a gateway");
         gateway.apply();
         tasks.spawn(Box::pin(gateway.clone().answer_calls()));
-        let running = Running { gateway, endpoint, tasks };
+        let running = Running { gateway, endpoint, tunnels, tasks };
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     }
     /// Kills the program: nothing leaves any more, and the kernel resets its connections.

@@ -29,6 +29,8 @@ pub mod tcp;
 pub use run::{Options, Report, run};
 
 #[cfg(test)]
+mod both;
+#[cfg(test)]
 mod shares;
 #[cfg(test)]
 mod tests;

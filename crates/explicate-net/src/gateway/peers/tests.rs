@@ -266,6 +266,7 @@ fn a_peer_that_calls_anew_ends_its_earlier_connection() {
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = gateway.endpoint.local_addr().unwrap();
         let after = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
+        greeted(&after).await;
         let ended = tokio::time::timeout(PATIENCE, before.closed()).await.expect("it ends");
         assert!(ended.to_string().contains("the peer has called anew"), "{ended}");
         assert!(stream.read(&mut [0]).await.is_err());
