@@ -17,45 +17,51 @@ use crate::gateway::identity::Identity;
 
 /// No gateway has this address.
 const NOWHERE: u8 = 77;
-const MILLISECOND: u64 = 1_000_000;
+pub(super) const MILLISECOND: u64 = 1_000_000;
 
-/// Two gateways, each of which calls the other one, or nobody.
-struct Both {
-    world: Arc<World>,
+/// Two gateways, which may call each other.
+pub(super) struct Both {
+    pub(super) world: Arc<World>,
     network: Arc<Network>,
-    machines: Arc<Vec<Machine>>,
+    pub(super) machines: Arc<Vec<Machine>>,
     record: Arc<Record>,
 }
 
-/// The configuration of a gateway that calls this address.
-fn text(own: u8, calls: SocketAddr) -> String {
+/// The configuration of a gateway whose peer has one of these keys, and perhaps an address.
+pub(super) fn text(own: u8, keys: &[u8], calls: Option<SocketAddr>) -> String {
     let peer = 1 - own;
-    let line = Identity::of(key(peer)).unwrap().public.line();
+    let lines: Vec<String> = keys.iter().map(|number| Identity::of(key(*number)).unwrap().public.line()).collect();
+    let address = calls.map_or(String::new(), |calls| format!("address = \"{calls}\"\n"));
     format!(
         "[site]\ninterfaces = [\"lan\"]\nnetworks = [\"198.18.{own}.0/24\"]\nwhen_down = \"reset\"\n[wan]\nrate = \"8Mbit/s\"\n\
-         [[peer]]\nname = \"gateway-{peer}\"\nkey = \"{line}\"\nnetworks = [\"198.18.{peer}.0/24\"]\naddress = \"{calls}\"\n"
+         [[peer]]\nname = \"gateway-{peer}\"\nkey = {lines:?}\nnetworks = [\"198.18.{peer}.0/24\"]\n{address}"
     )
 }
 
 impl Both {
     /// The gateways call these addresses over a path.
     fn new(calls: [SocketAddr; 2], path: Path, seed: u64, plans: Vec<Plan>) -> Both {
+        let texts = [text(0, &[1], Some(calls[0])), text(1, &[0], Some(calls[1]))];
+        Both::of(texts, path, seed, plans)
+    }
+    /// Gateways with these configurations.
+    pub(super) fn of(texts: [String; 2], path: Path, seed: u64, plans: Vec<Plan>) -> Both {
         let limits = Limits { connection: 1 << 30, all: 1 << 40 };
         let record = Arc::new(Record::new(plans.len(), limits));
         let network = Arc::new(Network::new(record.clone()));
         let world = Arc::new(World::new(plans, record.clone(), 64 << 10));
         network.connect(0, 1, path, seed);
         tokio::spawn(network.clone().drive());
-        let machine = |own: u8| Machine::new(own, text(own, calls[own as usize]), seed, &world, &network);
-        let machines = Arc::new(vec![machine(0), machine(1)]);
+        let machine = |(own, text)| Machine::new(own, text, seed, &world, &network);
+        let machines = Arc::new((0..).zip(texts).map(machine).collect());
         Both { world, network, machines, record }
     }
-    fn is_connected(&self, number: usize) -> bool {
+    pub(super) fn is_connected(&self, number: usize) -> bool {
         let (gateway, _) = self.machines[number].gateway().expect("it runs");
         gateway.table().peers[0].current().is_some()
     }
     /// Waits until both gateways are connected.
-    async fn connected(&self, most: u64) {
+    pub(super) async fn connected(&self, most: u64) {
         let began = clock::elapsed();
         while !(self.is_connected(0) && self.is_connected(1)) {
             assert!(clock::elapsed() < began + most, "not connected after {most} ns");
@@ -63,7 +69,7 @@ impl Both {
         }
     }
     /// Opens a connection as soon as the gateway of its client is connected, and later by the plan's time.
-    fn open(&self, number: usize, plan: &Plan) {
+    pub(super) fn open(&self, number: usize, plan: &Plan) {
         let (world, machines, from) = (self.world.clone(), self.machines.clone(), plan.from as usize);
         tokio::spawn(async move {
             let is_connected =
@@ -75,7 +81,7 @@ impl Both {
         });
     }
     /// One tunnel is left, whose datagrams have headers that routers answer.
-    fn judge(&self, what: &str) {
+    pub(super) fn judge(&self, what: &str) {
         for machine in self.machines.iter() {
             assert_eq!(
                 machine.tunnels(),
@@ -91,7 +97,7 @@ impl Both {
     }
 }
 
-fn simulate(what: impl Future<Output = ()>) {
+pub(super) fn simulate(what: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
         let _clock = Simulated::begin();
@@ -99,17 +105,17 @@ fn simulate(what: impl Future<Output = ()>) {
     });
 }
 
-fn path(delay: u64) -> Path {
+pub(super) fn path(delay: u64) -> Path {
     Path { rate: 1.1e6, delay, queue: 200_000, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 }
 }
 
 /// A client of this site sends 100 kB and gets 100 kB.
-fn exchange(from: u8, at: u64) -> Plan {
+pub(super) fn exchange(from: u8, at: u64) -> Plan {
     let (client, server) = (Script::sending(100_000), Script { answers: true, ..Script::sending(100_000) });
     Plan { from, client_host: CLIENT, to: 1 - from, at, client, server, accepts: Server::Accepts, keys: None }
 }
 
-fn is_whole(outcome: &Option<Outcome>) -> bool {
+pub(super) fn is_whole(outcome: &Option<Outcome>) -> bool {
     outcome.as_ref().is_some_and(|outcome| outcome.eof && outcome.finished && !outcome.failed)
 }
 

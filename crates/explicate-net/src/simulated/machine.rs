@@ -97,7 +97,9 @@ struct Running {
 /// The machine of a gateway.
 pub struct Machine {
     number: u8,
-    text: String,
+    text: Mutex<String>,
+    /// Number of its key.
+    key: Mutex<u8>,
     seed: u64,
     world: Arc<World>,
     network: Arc<Network>,
@@ -109,7 +111,8 @@ impl Machine {
     /// A machine whose gateway has this configuration.
     pub fn new(number: u8, text: String, seed: u64, world: &Arc<World>, network: &Arc<Network>) -> Machine {
         let (world, network) = (world.clone(), network.clone());
-        Machine { number, text, seed, world, network, running: Mutex::default(), starts: Mutex::default() }
+        let (text, key, running, starts) = (Mutex::new(text), Mutex::new(number), Mutex::default(), Mutex::default());
+        Machine { number, text, key, seed, world, network, running, starts }
     }
     /// The gateway, if it runs, and what runs its tasks.
     pub fn gateway(&self) -> Option<(Arc<Gateway>, Arc<dyn Runtime>)> {
@@ -130,11 +133,27 @@ impl Machine {
         self.world.record.add(What::World(format!("gateway {} {what}", self.number)));
     }
 
+    /// The configuration and the key are others now; the program takes them over if it runs, as at SIGHUP.
+    pub fn reload(&self, text: String, key: u8) {
+        self.tell("reads its files again");
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key;
+        if let Some((gateway, _)) = self.gateway() {
+            let (config, identity) = self.files();
+            gateway.reload(config, identity);
+        }
+    }
+    fn files(&self) -> (Config, Identity) {
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let config = Config::parse(&text).expect("a configuration that is valid");
+        let number = *self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        (config, Identity::of(key(number)).expect("a key"))
+    }
+
     /// Starts the program, as [`run`](crate::gateway::run()) does.
     pub fn start(&self) {
         self.tell("starts");
-        let config = Config::parse(&self.text).expect("a configuration that is valid");
-        let mut identity = Identity::of(key(self.number)).expect("a key");
+        let (config, mut identity) = self.files();
         let starts = {
             let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
             *starts += 1;
@@ -157,7 +176,7 @@ impl Machine {
         if let (Some(port), Some(source)) = (&port, &config.wan.capacity) {
             port.measure(Some(source.floor.0));
         }
-        let peers = config.peers.iter().filter_map(crate::gateway::config::Peer::public_key).collect();
+        let peers = config.peers.iter().flat_map(crate::gateway::config::Peer::public_keys).collect();
         let (server, tunnel) = transport.server(identity.server(peers).expect("TLS"), address(self.number));
         transport.forget(&tunnel);
         let (mut server, mut own) = (Arc::unwrap_or_clone(server), endpoint_config(&identity));
@@ -177,7 +196,6 @@ impl Machine {
         let hosts = Hosts::Simulated(Arc::new(Site { world: self.world.clone() }));
         let system = System { marked: Marked::nothing(), hosts, runtime: tasks.clone() };
         let gateway = Gateway::new(config, identity, (endpoint.clone(), port, None), (transport, system));
-        let gateway = gateway.expect("a gateway");
         gateway.apply();
         tasks.spawn(Box::pin(gateway.clone().answer_calls()));
         let running = Running { gateway, endpoint, tunnels, tasks };

@@ -31,6 +31,8 @@ pub use run::{Options, Report, run};
 #[cfg(test)]
 mod both;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod shares;
 #[cfg(test)]
 mod tests;
