@@ -56,7 +56,7 @@ pub(crate) fn gateway_texts(bytes: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(bytes);
     let mut shape = match Config::parse(&text) {
         Ok(config) => {
-            assert!(config.peers.iter().all(|peer| peer.public_key().is_some() && !peer.networks.is_empty()));
+            assert!(config.peers.iter().all(|peer| !peer.public_keys().is_empty() && !peer.networks.is_empty()));
             assert!(config.wan.controller_config().is_some(), "every protocol that is accepted has a law");
             assert!(config.fixed_changes(&config).is_empty());
             5 + config.peers.len() as u64

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,24 @@ assert rest == b"question" * 20000, len(rest)
 print(address.decode())
 """
 """Prints the address from which the server saw the question."""
+ECHOES = """
+import sys, socketserver
+class Echo(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            self.wfile.write(line)
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer((sys.argv[1], 7000), Echo).serve_forever()
+"""
+KEYS = """
+import socket, sys
+with socket.create_connection((sys.argv[1], 7000), 15) as peer, peer.makefile("rw") as lines:
+    for line in sys.stdin:
+        lines.write("kept" + line)
+        lines.flush()
+        print(lines.readline(), end="", flush=True)
+"""
+"""Sends a line for each line that it reads, and prints what comes back."""
 
 
 @dataclass
@@ -129,6 +147,12 @@ class World:
         def commands(key: str) -> list[str]:
             return [line.removeprefix("/usr/bin/") for line in re.findall(rf"^{key}=(.*)$", UNIT, re.MULTILINE)]
 
+        if verb == "restart":
+            self.running[machine].terminate()
+            assert self.running[machine].wait(30) == 0
+            for command in commands("ExecStopPost"):
+                run(*self.inside(machine, command))
+            verb = "enable"
         if verb == "enable":
             for command in commands("ExecStartPre"):
                 run(*self.inside(machine, command))
@@ -145,17 +169,21 @@ class World:
         printed = ""
         for machine in step.machines:
             if step.file:
-                text = re.sub(r"PUBLIC LINE OF (\w+)", lambda found: self.public[found[1]], step.text)
-                (self.folder / machine / "etc" / Path(step.file).name).write_text(text, encoding="utf-8")
+                text = re.sub(r"(?:NEXT )?PUBLIC LINE OF \w+", lambda found: self.public[found[0]], step.text)
+                path = self.folder / machine / "etc" / Path(step.file).name
+                if step.file.startswith("[[peer]] of "):
+                    text = path.read_text(encoding="utf-8").partition("[[peer]]")[0] + text
+                path.write_text(text, encoding="utf-8")
                 continue
             for command in step.text.splitlines():
-                service = re.fullmatch(r"systemctl (enable|reload).* explicated-gateway", command)
+                service = re.fullmatch(r"systemctl (enable|reload|restart).* explicated-gateway", command)
                 if service:
                     self.service(machine, service[1])
                     continue
                 output = run(*self.inside(machine, command))
                 if " keygen " in command:
-                    self.public[machine] = output.strip()
+                    which = "NEXT " if command.endswith(".next") else ""
+                    self.public[f"{which}PUBLIC LINE OF {machine}"] = output.strip()
                 printed += output
         return printed
 
@@ -174,16 +202,36 @@ class World:
             pytest.fail(f"{vain}: " + (self.folder / f"{machine}.log").read_text(encoding="utf-8"))
 
     def serve(self, gateway: str, address: str) -> None:
-        """Answer questions at a gateway's host."""
+        """Answer questions at a gateway's host, and echo lines."""
         host = f"{gateway}-host"
-        words = ["ip", "netns", "exec", self.prefix + host, "python3", "-c", ANSWERS, address]
-        self.running[host] = subprocess.Popen(words)
+        for program, port in ((ANSWERS, 8000), (ECHOES, 7000)):
+            words = ["ip", "netns", "exec", self.prefix + host, "python3", "-c", program, address]
+            self.running[f"{host} {port}"] = subprocess.Popen(words)
         listening = ("ip", "netns", "exec", self.prefix + host, "ss", "-tlnH")
-        eventually("the host listens", lambda: ":8000 " in run(*listening))
+        eventually("the host listens", lambda: all(f":{port} " in run(*listening) for port in (7000, 8000)))
 
     def ask(self, gateway: str, address: str) -> str:
         """Send a request from a gateway's host; return the address that the server received."""
         return run("ip", "netns", "exec", f"{self.prefix}{gateway}-host", "python3", "-c", ASKS, address).strip()
+
+    @contextlib.contextmanager
+    def carried(self, gateway: str, address: str) -> Iterator[Callable[[], None]]:
+        """A connection from a gateway's host that stays open. What is returned shows that it lives."""
+        words = ["ip", "netns", "exec", f"{self.prefix}{gateway}-host", "python3", "-c", KEYS, address]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keys:
+            assert keys.stdin is not None
+            assert keys.stdout is not None
+            stdin, stdout = keys.stdin, keys.stdout
+
+            def lives() -> None:
+                stdin.write("\n")
+                stdin.flush()
+                assert stdout.readline() == "kept\n"
+
+            lives()
+            yield lives
+            stdin.close()
+            assert keys.wait(30) == 0
 
     def counted(self, machine: str, key: str) -> int:
         """Return a number of a gateway's status."""
@@ -263,6 +311,41 @@ def join_two_sites(world: World) -> None:
     for step in steps("Two sites")[:4]:
         world.follow(step)
     world.connected("A", 1)
+
+
+def test_a_key_is_replaced_by_the_page_as_it_stands(world: World) -> None:
+    """Every step in order; connections live through all steps but the restart, and the old key is refused at last."""
+    join_two_sites(world)
+    make, know, reload, change, restart, look, forget, *end = steps("Replace a key")
+    with world.carried("A", "10.2.0.2") as lives:
+        for step in (make, know, reload):
+            world.follow(step)
+            lives()
+        assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+        assert "its first key" in world.follow(look)
+        old = (world.folder / "A" / "etc" / "gateway.key").read_text(encoding="ascii")
+        world.follow(change)
+        lives()
+        assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+        assert "set up with this gateway's key before" in world.follow(Step(["A"], "", look.text))
+    assert [world.counted(machine, "resets") for machine in ("A", "B")] == [0, 0]
+    world.follow(restart)
+    world.connected("A", 1)
+    assert "its second key" in world.follow(look)
+    assert "key before" not in world.follow(Step(["A"], "", look.text))
+    with world.carried("A", "10.2.0.2") as lives:
+        for step in (forget, *end):
+            world.follow(step)
+            lives()
+        assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+        assert world.counted("A", "resets") == 0
+    assert "key" not in world.follow(look)
+    key = world.folder / "A" / "etc" / "gateway.key"
+    key.write_text(old, encoding="ascii")
+    world.follow(restart)
+    log = world.folder / "A.log"
+    needs = "needs key = \\\"" + world.public["PUBLIC LINE OF A"]
+    eventually("the old key is refused", lambda: needs in log.read_text(encoding="utf-8"))
 
 
 def test_a_step_of_the_clock_disturbs_no_connection(world: World) -> None:

@@ -25,7 +25,7 @@ struct Arguments {
     /// Runs each seed twice and compares the events.
     #[arg(long)]
     twice: bool,
-    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves.
+    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves, both-call.
     #[arg(long)]
     back: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! `gateway.toml`.
 
+use std::fmt;
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -65,6 +66,23 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<SocketAddr
 }
 fn some_address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<SocketAddr>, D::Error> {
     address(from).map(Some)
+}
+/// A line, or a list of lines.
+fn lines<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<String>, D::Error> {
+    struct Lines;
+    impl<'de> de::Visitor<'de> for Lines {
+        type Value = Vec<String>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the line that `explicated gateway keygen` prints, or a list of two such lines")
+        }
+        fn visit_str<E: de::Error>(self, line: &str) -> std::result::Result<Vec<String>, E> {
+            Ok(vec![line.to_string()])
+        }
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut all: A) -> std::result::Result<Vec<String>, A::Error> {
+            std::iter::from_fn(|| all.next_element().transpose()).collect()
+        }
+    }
+    from.deserialize_any(Lines)
 }
 fn default_key() -> PathBuf {
     "/etc/explicated/gateway.key".into()
@@ -276,8 +294,9 @@ const LEAST_BYTES: u32 = 65_536;
 pub struct Peer {
     /// Name in messages and metrics.
     pub name: String,
-    /// Its public line, from `explicated gateway keygen`.
-    pub key: String,
+    /// Its public line, from `explicated gateway keygen`; two while it changes its key.
+    #[serde(deserialize_with = "lines")]
+    pub key: Vec<String>,
     /// Where it is reached; without it this gateway waits until the peer connects.
     pub address: Option<String>,
     /// It may move to another address while it is connected, although it has an `address`; without one it may in any case.
@@ -287,6 +306,9 @@ pub struct Peer {
     pub networks: Vec<Network>,
 }
 
+/// The present key of a peer, and its next one.
+const MOST_KEYS: usize = 2;
+
 /// What is wrong with a peer: the key, and what to write.
 type Said = std::result::Result<(), (&'static str, String)>;
 
@@ -294,9 +316,13 @@ type Said = std::result::Result<(), (&'static str, String)>;
 const LONGEST_PATH: usize = 107;
 
 impl Peer {
-    /// Its public key, which [`Config::load`] has checked.
-    pub fn public_key(&self) -> Option<PublicKey> {
-        PublicKey::parse(&self.key)
+    /// Its public keys, which [`Config::load`] has checked.
+    pub fn public_keys(&self) -> Vec<PublicKey> {
+        self.key.iter().filter_map(|line| PublicKey::parse(line)).collect()
+    }
+    /// Whether its tunnels are set up by this key.
+    pub fn has_key(&self, key: PublicKey) -> bool {
+        self.public_keys().contains(&key)
     }
     /// Whether a tunnel by which it has called follows it to another address.
     pub fn may_move(&self) -> bool {
@@ -338,8 +364,24 @@ impl Peer {
     }
     /// What is wrong with it at this site, behind these peers.
     fn check(&self, site: &Site, before: &[Peer]) -> Said {
-        if self.public_key().is_none() {
-            return Err(("key", "`key` is not the line that `explicated gateway keygen` prints".to_string()));
+        if self.key.is_empty() || self.key.len() > MOST_KEYS {
+            return Err((
+                "key",
+                "`key` is one line, or two while the peer changes its key: the present one and the next".to_string(),
+            ));
+        }
+        // Where the line stands.
+        let at = |index: usize| if self.key.len() == 1 { "key" } else { ["key.0", "key.1"][index] };
+        for (index, line) in self.key.iter().enumerate() {
+            let Some(key) = PublicKey::parse(line) else {
+                return Err((at(index), "`key` is not the line that `explicated gateway keygen` prints".to_string()));
+            };
+            if before.iter().any(|other| other.has_key(key)) {
+                return Err((at(index), "another peer has the same key".to_string()));
+            }
+            if index > 0 && self.public_keys()[0] == key {
+                return Err((at(index), "the two lines are the same".to_string()));
+            }
         }
         if self.networks.is_empty() {
             return Err(("networks", "`networks` is empty: nothing would be carried".to_string()));
@@ -349,9 +391,6 @@ impl Peer {
         }
         if self.name.chars().any(char::is_control) {
             return Err(("name", "the name has a control character, such as a line break".to_string()));
-        }
-        if before.iter().any(|other| other.key.trim() == self.key.trim()) {
-            return Err(("key", "another peer has the same key".to_string()));
         }
         if self.address.as_ref().is_some_and(|address| !matches!(split(address), Some((_, Some(_))))) {
             let examples = format!("as in \"192.0.2.1:{UDP_PORT}\" or \"[fd00::1]:{UDP_PORT}\"");
@@ -433,7 +472,7 @@ impl Config {
     }
     /// Refuses a peer with the key of this gateway itself.
     pub fn check_own_key(&self, own: PublicKey) -> Result<()> {
-        let Some(index) = self.peers.iter().position(|peer| peer.public_key() == Some(own)) else { return Ok(()) };
+        let Some(index) = self.peers.iter().position(|peer| peer.has_key(own)) else { return Ok(()) };
         let mistake = self.of_peer(index, "key", "`key` is the line of this gateway; it needs the line of the peer");
         Err(Error::Input(self.located(mistake)))
     }
@@ -442,7 +481,6 @@ impl Config {
     pub fn fixed_changes(&self, other: &Config) -> Vec<&'static str> {
         let (site, wan) = ((&self.site, &other.site), (&self.wan, &other.wan));
         let differs = [
-            ("key", self.key != other.key),
             ("listen", self.listen != other.listen),
             ("metrics", self.metrics != other.metrics),
             ("status", self.status != other.status),
@@ -529,6 +567,26 @@ mod tests {
         ] {
             let message = parse(line).unwrap_err();
             assert!(message.contains(wanted), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_peer_has_one_key_or_two() {
+        let with = |lines: &str| Config::parse(&text("").replace(&format!("\"{}\"", key('a')), lines));
+        let both = with(&format!("[\"{}\", \"{}\"]", key('a'), key('b'))).unwrap();
+        let [a, b, c] = ['a', 'b', 'c'].map(|digit| PublicKey::parse(&key(digit)).unwrap());
+        assert_eq!(both.peers[0].public_keys(), [a, b]);
+        assert_eq!([a, b, c].map(|key| both.check_own_key(key).is_err()), [true, true, false]);
+        assert_eq!(with(&format!("[\"{}\"]", key('c'))).unwrap().peers[0].public_keys(), [c]);
+        for (lines, place, wanted) in [
+            ("[]".to_string(), "gateway.toml:4:7: ", "one line, or two while the peer changes its key"),
+            (format!("[{}]", format!("\"{}\",", key('a')).repeat(3)), "gateway.toml:4:7: ", "or two while"),
+            (format!("[\"{0}\", \"{0}\"]", key('a')), "gateway.toml:4:96: ", "the two lines are the same"),
+            (format!("[\"{}\", \"b\"]", key('a')), "gateway.toml:4:96: ", "is not the line that `explicated gateway"),
+            ("7".to_string(), "gateway.toml:4:7: ", "or a list of two such lines"),
+        ] {
+            let message = with(&lines).unwrap_err();
+            assert!(message.starts_with(place) && message.contains(wanted), "{message}");
         }
     }
 

@@ -29,7 +29,7 @@ pub fn table(report: &Value, before: Option<&Value>) -> String {
     let mut lines = vec![format!("connections: {} open", report["connections"]), of_connections(report)];
     lines.extend(of_line(report, before));
     let peers = report["peers"].as_array().into_iter().flatten();
-    lines.extend(peers.map(of_peer));
+    lines.extend(peers.map(|peer| of_peer(peer, &report["key"])));
     lines.join("\n")
 }
 
@@ -68,15 +68,28 @@ pub(super) fn in_force(capacity: &Value) -> &'static str {
     if capacity["at_floor"] == true { "the floor is in force" } else { "the last rate is in force" }
 }
 
-/// A peer.
-fn of_peer(peer: &Value) -> String {
+/// By which of its keys a peer's tunnel was set up, while one of the gateways changes its key.
+fn of_keys(peer: &Value, own: &Value) -> String {
+    let keys = peer["keys"].as_array().map_or(&[][..], Vec::as_slice);
+    let theirs = match (keys, keys.iter().position(|key| *key == peer["key"])) {
+        ([_, _], Some(number)) => ["; its first key", "; its second key"][number],
+        ([_, ..], None) => "; set up with a key that is no longer in the file",
+        _ => "",
+    };
+    let is_old = peer["own_key"].is_string() && peer["own_key"] != *own;
+    format!("{theirs}{}", if is_old { "; set up with this gateway's key before" } else { "" })
+}
+
+/// A peer; the present key of this gateway is `own`.
+fn of_peer(peer: &Value, own: &Value) -> String {
     let name = peer["name"].as_str().unwrap_or("");
     if peer["connected"] != true {
         return format!("{name}: not connected");
     }
     let limited = if peer["limited"] == true { "; TCP's window limits it" } else { "" };
+    let keys = of_keys(peer, own);
     format!(
-        "{name} at {}: round trip {:.1} ms, window {:.0} kB; {} packets sent, {} lost; {} of the peer repaired{limited}",
+        "{name} at {}: round trip {:.1} ms, window {:.0} kB; {} packets sent, {} lost; {} of the peer repaired{limited}{keys}",
         peer["address"].as_str().unwrap_or(""),
         number(peer, "rtt_ms"),
         number(peer, "window_bytes") / 1e3,
@@ -110,6 +123,14 @@ capacity source: fails (no such file), the last rate is in force
 hub: not connected
 far at 192.0.2.2:49407: round trip 612.3 ms, window 150 kB; 80 packets sent, 6 lost; 11 of the peer repaired; TCP's window limits it";
         assert_eq!(table(&report, Some(&before)), expected);
+        let tunnel = |key: &str, keys: &[&str], own: &str| {
+            of_keys(&json!({ "key": key, "keys": keys, "own_key": own }), &json!("own"))
+        };
+        assert_eq!(tunnel("a", &["a"], "own"), "");
+        assert_eq!(tunnel("a", &["a", "b"], "own"), "; its first key");
+        assert_eq!(tunnel("b", &["a", "b"], "own"), "; its second key");
+        assert_eq!(tunnel("a", &["b"], "own"), "; set up with a key that is no longer in the file");
+        assert_eq!(tunnel("a", &["a"], "before"), "; set up with this gateway's key before");
         let unshaped = json!({ "connections": 0, "peers": [], "port": null });
         assert!(table(&unshaped, None).ends_with("line: no `rate`, nothing is shaped"));
     }

@@ -174,9 +174,16 @@ impl Identity {
     pub fn client(&self, peer: PublicKey) -> Result<QuicClientConfig> {
         self.client_of(PROTOCOL, peer)
     }
+    /// The same for a peer with one of these keys.
+    pub fn client_any(&self, peer: Vec<PublicKey>) -> Result<QuicClientConfig> {
+        self.client_of_any(PROTOCOL, peer)
+    }
     /// The same for an application protocol.
     pub fn client_of(&self, protocol: &[u8], peer: PublicKey) -> Result<QuicClientConfig> {
-        let verifier = Arc::new(Verifier { accepted: Accepted::These(vec![peer]), provider: self.provider.clone() });
+        self.client_of_any(protocol, vec![peer])
+    }
+    fn client_of_any(&self, protocol: &[u8], peer: Vec<PublicKey>) -> Result<QuicClientConfig> {
+        let verifier = Arc::new(Verifier { accepted: Accepted::These(peer), provider: self.provider.clone() });
         let failed = |e: rustls::Error| Error::Failed(format!("cannot prepare TLS: {e}"));
         let builder = rustls::ClientConfig::builder_with_provider(self.provider.clone());
         let mut config = builder

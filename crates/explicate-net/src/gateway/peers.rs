@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use explicate_core::units::Rate;
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, Side};
+use quinn::{Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, Side};
 use tokio::sync::watch;
 
 use super::capacity::Capacity;
+use super::choice::{BESIDE, Choice, is_beside};
 use super::config::{self, ClientAddress, Config, WhenDown};
 use super::credit::{self, Account, Greeted};
 use super::destinations;
@@ -28,9 +29,6 @@ use super::told;
 use super::transport::{Transport, validated};
 use super::tunnel::Tunnel;
 use super::turns::Lane;
-use crate::error::{Error, Result};
-#[cfg(feature = "simulated")]
-use crate::simulated::faults::{Fault, is_back};
 
 /// Between two attempts to reach a peer.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -52,6 +50,8 @@ const ROOM: Duration = Duration::from_secs(20);
 const GREETING: Duration = Duration::from_secs(10);
 /// Closes a connection whose peer does not keep to the protocol.
 const PROTOCOL: u32 = 1;
+/// Why a reload closes a connection.
+const NO_PEER: &[u8] = b"not a peer any more";
 
 /// Counters of a gateway.
 #[derive(Default, Debug)]
@@ -79,12 +79,12 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The connection to a peer, which outlives a change of its configuration.
+/// The connection to a peer, which outlives changes of its configuration and of keys: by it a peer is known from one to the next.
 #[derive(Default)]
 struct Link {
-    current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
-    /// The last connection by which the peer called.
-    answered: Mutex<Option<Connection>>,
+    current: Mutex<Option<Connected>>,
+    /// Which connection is used.
+    choice: Choice,
     /// Its own addresses, as it has told them.
     told: Mutex<Vec<IpAddr>>,
     /// A task calls the peer.
@@ -93,22 +93,42 @@ struct Link {
     failure: Mutex<Option<String>>,
 }
 
+/// A connection to a peer whose handshake is complete.
+#[derive(Clone)]
+struct Connected {
+    connection: Connection,
+    tunnel: Arc<Tunnel>,
+    /// The keys by which it was set up: that of this gateway, and the peer's.
+    keys: [PublicKey; 2],
+    /// The number of its first event.
+    begun: u64,
+}
+
 /// A peer.
 pub struct Peer {
     /// Its configuration.
     pub config: config::Peer,
-    key: PublicKey,
     link: Arc<Link>,
 }
 
 impl Peer {
+    fn connected(&self) -> Option<Connected> {
+        let current = self.link.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clone().filter(|connected| connected.connection.close_reason().is_none())
+    }
     /// The open connection to it, and its tunnel.
     pub fn current(&self) -> Option<(Connection, Arc<Tunnel>)> {
-        let current = self.link.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clone().filter(|(connection, _)| connection.close_reason().is_none())
+        self.connected().map(|connected| (connected.connection, connected.tunnel))
     }
-    fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
-        *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+    /// The keys by which the open connection was set up: that of this gateway, and the peer's.
+    pub fn keys(&self) -> Option<[PublicKey; 2]> {
+        self.connected().map(|connected| connected.keys)
+    }
+    fn set(&self, connected: &Connected) {
+        *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(connected.clone());
+    }
+    fn is(&self, link: &Arc<Link>) -> bool {
+        Arc::ptr_eq(&self.link, link)
     }
     /// Why there is no connection to it, as far as is known.
     pub fn failure(&self) -> Option<String> {
@@ -119,17 +139,6 @@ impl Peer {
     }
     fn told(&self) -> MutexGuard<'_, Vec<IpAddr>> {
         self.link.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// It calls only when it has no connection by an earlier call: such a one, and all that it carries, ends here too.
-    fn called_anew(&self, connection: &Connection) {
-        #[cfg(feature = "simulated")]
-        if is_back(Fault::CalledAnew) {
-            return;
-        }
-        let before = self.link.answered.lock().unwrap_or_else(PoisonError::into_inner).replace(connection.clone());
-        if let Some(before) = before {
-            before.close(0u32.into(), b"the peer has called anew");
-        }
     }
 }
 
@@ -142,50 +151,53 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of a configuration; peers that were in another one keep their connections.
-    fn new(config: Config, before: &[Arc<Peer>]) -> Result<Table> {
-        let no_key = || Error::Input("a peer has no key".to_string());
+    /// The table of a configuration; peers that were in another one, by one of their keys, keep their connections.
+    fn new(config: Config, before: &[Arc<Peer>]) -> Table {
+        let mut before: Vec<&Arc<Peer>> = before.iter().collect();
         let peer = |config: &config::Peer| {
-            let key = config.public_key().ok_or_else(no_key)?;
-            let known = before.iter().find(|peer| peer.key == key);
-            let link = known.map(|peer| peer.link.clone()).unwrap_or_default();
-            Ok(Arc::new(Peer { config: config.clone(), key, link }))
+            let keys = config.public_keys();
+            let known = before.iter().position(|peer| keys.iter().any(|key| peer.config.has_key(*key)));
+            let link = known.map(|known| before.remove(known).link.clone()).unwrap_or_default();
+            Arc::new(Peer { config: config.clone(), link })
         };
-        let peers = config.peers.iter().map(peer).collect::<Result<Vec<_>>>()?;
-        Ok(Table { config, peers })
+        let peers = config.peers.iter().map(peer).collect();
+        Table { config, peers }
     }
-    fn peer(&self, key: PublicKey) -> Option<&Arc<Peer>> {
-        self.peers.iter().find(|peer| peer.key == key)
+    fn peer(&self, link: &Arc<Link>) -> Option<&Arc<Peer>> {
+        self.peers.iter().find(|peer| peer.is(link))
+    }
+    fn of_key(&self, key: PublicKey) -> Option<&Arc<Peer>> {
+        self.peers.iter().find(|peer| peer.config.has_key(key))
     }
     /// The other peer that a connection of a peer goes to, at a hub.
-    fn beyond(&self, key: PublicKey, preface: &Preface) -> Option<&Arc<Peer>> {
+    fn beyond(&self, from: &Arc<Link>, preface: &Preface) -> Option<&Arc<Peer>> {
         let site = &self.config.site;
         let here = site.networks.iter().any(|network| network.contains(preface.destination.ip()));
-        self.route(preface.destination.ip()).filter(|peer| site.between_peers && !here && peer.key != key)
+        self.route(preface.destination.ip()).filter(|peer| site.between_peers && !here && !peer.is(from))
     }
     /// A peer speaks for its own networks, and reaches those of this site if there are any, and at a hub those of other peers.
-    fn allow(&self, key: PublicKey, preface: &Preface) -> std::result::Result<(), Cause> {
+    fn allow(&self, from: &Arc<Link>, preface: &Preface) -> std::result::Result<(), Cause> {
         let networks = &self.config.site.networks;
-        let speaks_for = self.route(preface.client.ip()).filter(|peer| peer.key == key);
+        let speaks_for = self.route(preface.client.ip()).filter(|peer| peer.is(from));
         let holds = |address: IpAddr| networks.iter().any(|network| network.contains(address));
         let ours = networks.is_empty() || holds(preface.destination.ip());
         let client = preface.client.ip();
         // A peer with wide networks does not speak for hosts of this site, nor for this machine.
         let foreign = holds(client) || destinations::denied(client, &[]).is_some() || destinations::is_own(client);
-        if speaks_for.is_some() && !foreign && (ours || self.beyond(key, preface).is_some()) {
+        if speaks_for.is_some() && !foreign && (ours || self.beyond(from, preface).is_some()) {
             return Ok(());
         }
-        let peer = self.peer(key).map_or("", |peer| &peer.config.name);
+        let peer = self.peer(from).map_or("", |peer| &peer.config.name);
         tracing::warn!(peer, client = %preface.client, destination = %preface.destination, "addresses are not allowed");
         Err(Cause::NotAllowed)
     }
     /// What this gateway opens no connection to, unless it is allowed.
-    fn permit(&self, key: PublicKey, preface: &Preface, own: &[IpAddr]) -> std::result::Result<(), Cause> {
+    fn permit(&self, from: &Arc<Link>, preface: &Preface, own: &[IpAddr]) -> std::result::Result<(), Cause> {
         let (to, allow) = (preface.destination.ip(), &self.config.site.allow);
         let is_own = || own.contains(&to) || destinations::is_own(to);
         let own = || (!self.allows(to) && is_own()).then_some("an address of this gateway");
         let Some(kind) = destinations::denied(to, allow).or_else(own) else { return Ok(()) };
-        let peer = self.peer(key).map_or("", |peer| &peer.config.name);
+        let peer = self.peer(from).map_or("", |peer| &peer.config.name);
         let line = destinations::line(to);
         tracing::warn!(peer, client = %preface.client, destination = %preface.destination, kind, "denied; {line} in [site] allows it");
         Err(Cause::NotAllowed)
@@ -202,7 +214,7 @@ impl Table {
 /// A gateway that runs.
 pub struct Gateway {
     table: RwLock<Arc<Table>>,
-    identity: Identity,
+    identity: RwLock<Arc<Identity>>,
     endpoint: Endpoint,
     pub(super) transport: Transport,
     system: System,
@@ -216,6 +228,8 @@ pub struct Gateway {
     pub counters: Counters,
     /// Connections that are open.
     pub open: open::List,
+    /// Beginnings of connections with peers and greetings, in their order.
+    events: AtomicU64,
 }
 
 /// A place among the connections that are open at a time.
@@ -297,41 +311,62 @@ impl Gateway {
         identity: Identity,
         (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<Arc<Capacity>>),
         (transport, system): (Transport, System),
-    ) -> Result<Arc<Gateway>> {
-        let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[])?)), watch::Sender::new(Vec::new()));
-        let (counters, open) = (Counters::default(), open::List::default());
+    ) -> Arc<Gateway> {
+        let identity = RwLock::new(Arc::new(identity));
+        let (table, own) = (RwLock::new(Arc::new(Table::new(config, &[]))), watch::Sender::new(Vec::new()));
+        let (counters, open, events) = (Counters::default(), open::List::default(), AtomicU64::new(0));
         let transport = transport.credited();
-        Ok(Arc::new(Gateway { table, identity, endpoint, transport, system, own, port, capacity, counters, open }))
+        Arc::new(Gateway { table, identity, endpoint, transport, system, own, port, capacity, counters, open, events })
+    }
+    /// Its key.
+    pub fn identity(&self) -> Arc<Identity> {
+        self.identity.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// The number of an event.
+    fn event(&self) -> u64 {
+        self.events.fetch_add(1, Ordering::Relaxed)
     }
     /// The configuration and the peers.
     pub fn table(&self) -> Arc<Table> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes another configuration over, and returns the keys whose change needs a restart. Connections stay, but to peers that are
-    /// no longer there.
-    pub fn reload(self: &Arc<Gateway>, config: Config) -> Result<Vec<&'static str>> {
+    /// Takes another configuration and key over, and returns the names of those in the file whose change needs a restart. Connections
+    /// stay, but to peers that are no longer there. The key is that of handshakes from now on.
+    pub fn reload(self: &Arc<Gateway>, config: Config, identity: Identity) -> Vec<&'static str> {
         let before = self.table();
         let ignored = before.config.fixed_changes(&config);
-        let after = Arc::new(Table::new(config, &before.peers)?);
+        let after = Arc::new(Table::new(config, &before.peers));
+        if identity.public != self.identity().public {
+            tracing::info!(key = identity.public.line(), "new tunnels are set up with another key");
+        }
+        *self.identity.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(identity);
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = after.clone();
-        for gone in before.peers.iter().filter(|peer| after.peer(peer.key).is_none()) {
+        for gone in before.peers.iter().filter(|peer| after.peer(&peer.link).is_none()) {
             if let Some((connection, _)) = gone.current() {
-                connection.close(0u32.into(), b"not a peer any more");
+                connection.close(0u32.into(), NO_PEER);
+            }
+        }
+        for peer in &after.peers {
+            if peer.keys().is_some_and(|[_, key]| !peer.config.has_key(key)) {
+                tracing::warn!(
+                    peer = peer.config.name,
+                    "its tunnel was set up with a key that is no longer in the file, and goes on until it ends; a restart ends it"
+                );
             }
         }
         self.apply();
         // `up` has emptied the kernel's set, and other addresses may be allowed.
         after.peers.iter().for_each(|peer| self.keep(peer));
         self.own.send_modify(|_| {});
-        Ok(ignored)
+        ignored
     }
     /// Calls the peers that have addresses, and follows the source of the capacity.
     pub fn apply(self: &Arc<Gateway>) {
         let table = self.table();
         for peer in table.peers.iter().filter(|peer| peer.config.address.is_some()) {
             if !peer.link.called.swap(true, Ordering::Relaxed) {
-                self.spawn(self.clone().keep_calling(peer.key, peer.link.clone()));
+                self.spawn(self.clone().keep_calling(peer.link.clone()));
             }
         }
         let wan = &table.config.wan;
@@ -366,12 +401,12 @@ impl Gateway {
         }
     }
     /// A peer tells its own addresses. Only those of its networks count.
-    async fn hear(&self, key: PublicKey, count: usize, receive: &mut RecvStream) {
+    async fn hear(&self, from: &Arc<Link>, count: usize, receive: &mut RecvStream) {
         let mut bytes = vec![0; count * told::LEN];
         let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut bytes)).await;
         let table = self.table();
-        let (Ok(Ok(())), Some(peer)) = (read, table.peer(key)) else { return };
-        let its = |address: &IpAddr| table.route(*address).is_some_and(|peer| peer.key == key);
+        let (Ok(Ok(())), Some(peer)) = (read, table.peer(from)) else { return };
+        let its = |address: &IpAddr| table.route(*address).is_some_and(|peer| peer.is(from));
         let told: Vec<IpAddr> = told::parse(&bytes).into_iter().filter(its).collect();
         tracing::debug!(peer = peer.config.name, addresses = ?told, "left to plain routing");
         *peer.told() = told;
@@ -382,7 +417,7 @@ impl Gateway {
         peer.told().iter().for_each(|address| self.system.marked.keep(*address));
     }
     /// Follows a peer that moves, for ever.
-    async fn follow(&self, key: PublicKey, connection: &Connection, tunnel: &Arc<Tunnel>) {
+    async fn follow(&self, of: &Arc<Link>, connection: &Connection, tunnel: &Arc<Tunnel>) {
         if connection.side().is_client() {
             // A server does not move (RFC 9000 section 9).
             return std::future::pending().await;
@@ -390,7 +425,7 @@ impl Gateway {
         let (mut validated, mut refused) = (connection.stats().frame_rx.path_response, false);
         loop {
             let table = self.table();
-            let peer = table.peer(key);
+            let peer = table.peer(of);
             let (name, may_move) = peer.map_or(("", false), |peer| (&peer.config.name, peer.config.may_move()));
             tunnel.place().may_move = may_move;
             let before = std::mem::replace(&mut validated, connection.stats().frame_rx.path_response);
@@ -415,10 +450,14 @@ impl Gateway {
     }
 
     /// Keeps a connection to a peer as long as it has an address.
-    async fn keep_calling(self: Arc<Gateway>, key: PublicKey, link: Arc<Link>) {
-        while let Some(peer) = self.table().peer(key).filter(|peer| peer.config.address.is_some()) {
+    async fn keep_calling(self: Arc<Gateway>, link: Arc<Link>) {
+        loop {
+            link.choice.free().await;
+            let table = self.table();
+            let Some(peer) = table.peer(&link).filter(|peer| peer.config.address.is_some()) else { break };
             match self.call(peer, CALL).await {
-                Ok((connection, tunnel)) => self.serve(peer, connection, tunnel).await,
+                Ok(Some(connected)) => self.serve(peer, connected).await,
+                Ok(None) => {}
                 Err(reason) => {
                     peer.fails(&reason);
                     tracing::info!(peer = peer.config.name, reason, "cannot reach the peer");
@@ -429,21 +468,35 @@ impl Gateway {
         link.called.store(false, Ordering::Relaxed);
     }
 
-    async fn call(&self, peer: &Peer, timeout: Duration) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
+    /// Calls a peer; returns nothing if it has called meanwhile.
+    async fn call(&self, peer: &Peer, timeout: Duration) -> std::result::Result<Option<Connected>, String> {
         let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
         let resolved = match address.parse() {
             Ok(number) => Some(number),
             Err(_) => tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten(),
         };
         let to = resolved.ok_or_else(|| format!("`{address}` has no address"))?;
-        let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
+        let (identity, begun) = (self.identity(), self.event());
+        let tls = identity.client_any(peer.config.public_keys()).map_err(|e| e.to_string())?;
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
-        let connected = match tokio::time::timeout(timeout, connecting).await {
-            Ok(connected) => connected.map_err(|reason| sentence(&reason, Side::Client, self.identity.public)),
-            Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
+        let calls = async {
+            match tokio::time::timeout(timeout, connecting).await {
+                Ok(connected) => connected.map(Some).map_err(|reason| sentence(&reason, Side::Client, identity.public)),
+                Err(_) => Err(format!("no answer for {} s", timeout.as_secs_f64())),
+            }
         };
-        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(&tunnel))
+        let is_called = async {
+            peer.link.choice.taken().await;
+            Ok(None)
+        };
+        let connected = relay::unless(calls, is_called).await;
+        if !matches!(connected, Ok(Some(_))) {
+            self.transport.forget(&tunnel);
+        }
+        let Some(connection) = connected? else { return Ok(None) };
+        let key = PublicKey::of(&connection).ok_or("no key")?;
+        Ok(Some(Connected { connection, tunnel, keys: [identity.public, key], begun }))
     }
 
     /// Connects to the destination of a peer's client.
@@ -480,18 +533,22 @@ impl Gateway {
     }
 
     async fn answer(self: Arc<Gateway>, incoming: Incoming) -> std::result::Result<(), String> {
-        let keys = self.table().peers.iter().map(|peer| peer.key).collect();
-        let tls = self.identity.server(keys).map_err(|e| e.to_string())?;
-        let from = incoming.remote_address();
+        let keys = self.table().peers.iter().flat_map(|peer| peer.config.public_keys()).collect();
+        let identity = self.identity();
+        let tls = identity.server(keys).map_err(|e| e.to_string())?;
+        let (from, begun) = (incoming.remote_address(), self.event());
         let (server, tunnel) = self.transport.server(tls, from);
-        let connected = self.transport.accept(incoming, server, &tunnel).await;
-        let own = self.identity.public;
-        let connection = connected.map_err(|reason| sentence(&reason, Side::Server, own))?;
+        let connection = match self.transport.accept(incoming, server, &tunnel).await {
+            Ok(connection) => connection,
+            Err(reason) if is_beside(&reason) => {
+                tracing::debug!(from = %canonical(from), %reason, "a call was given up");
+                return Ok(());
+            }
+            Err(reason) => return Err(sentence(&reason, Side::Server, identity.public)),
+        };
         let key = PublicKey::of(&connection).ok_or("no key")?;
-        let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
-        self.transport.confirm(from, &tunnel);
-        peer.called_anew(&connection);
-        self.serve(&peer, connection, tunnel).await;
+        let peer = self.table().of_key(key).cloned().ok_or("no peer has this key")?;
+        self.serve(&peer, Connected { connection, tunnel, keys: [identity.public, key], begun }).await;
         Ok(())
     }
 
@@ -511,17 +568,35 @@ impl Gateway {
     }
 
     /// Serves the streams of a connection until it ends.
-    async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
+    async fn serve(self: &Arc<Gateway>, peer: &Peer, connected: Connected) {
+        let Connected { connection, tunnel, keys: [own, key], begun } = &connected;
+        let entered = peer.link.choice.enter(connection);
+        let is_here = || self.transport.confirm(connection.remote_address(), tunnel);
+        let mut late = false;
+        if own < key {
+            late = !entered.choose(*begun).await;
+            if late {
+                connection.close(BESIDE.into(), b"another connection is used");
+            } else {
+                is_here();
+            }
+        }
         let accepted = AtomicBool::new(false);
         let streams = async {
-            let Some(mut greeted) = self.greet(&connection, &tunnel).await else { return connection.closed().await };
+            let greeted = if late { None } else { self.greet(connection, tunnel).await };
+            let Some(mut greeted) = greeted else { return connection.closed().await };
+            is_here();
+            entered.used(self.event());
             tracing::info!(peer = peer.config.name, address = %canonical(connection.remote_address()), "connected");
             accepted.store(true, Ordering::Relaxed);
-            peer.set(&connection, &tunnel);
+            peer.set(&connected);
+            if self.table().peer(&peer.link).is_none() {
+                connection.close(0u32.into(), NO_PEER);
+            }
             let accepts = async {
                 loop {
                     match connection.accept_bi().await {
-                        Ok(stream) => self.spawn(self.clone().onward(peer.key, stream, tunnel.clone())),
+                        Ok(stream) => self.spawn(self.clone().onward(peer.link.clone(), stream, tunnel.clone())),
                         Err(reason) => break reason,
                     }
                 }
@@ -536,26 +611,31 @@ impl Gateway {
         let reason = tokio::select! {
             biased;
             reason = streams => reason,
-            () = silence::probe(&connection, &tunnel) => return,
-            () = self.tell(&connection) => return,
+            () = silence::probe(connection, tunnel) => return,
+            () = self.tell(connection) => return,
             () = self.keep_told(peer) => return,
-            () = self.follow(peer.key, &connection, &tunnel) => return,
+            () = self.follow(&peer.link, connection, tunnel) => return,
         };
+        self.transport.forget(tunnel);
+        let was_used = accepted.into_inner();
+        if !was_used && (late && reason == ConnectionError::LocallyClosed || is_beside(&reason)) {
+            tracing::debug!(peer = peer.config.name, %reason, "another connection is used");
+            return;
+        }
         peer.fails(&reason.to_string());
         if peer.current().is_none() {
             peer.told().clear();
         }
-        self.transport.forget(&tunnel);
-        let reason = sentence(&reason, connection.side(), self.identity.public);
+        let reason = sentence(&reason, connection.side(), *own);
         // A caller's handshake ends before the peer has seen its key.
-        let what = if accepted.into_inner() { "disconnected" } else { "the peer was not used" };
+        let what = if was_used { "disconnected" } else { "the peer was not used" };
         tracing::info!(peer = peer.config.name, reason, "{what}");
     }
 
     /// Opens a connection for a client of a peer, and carries it.
     async fn onward(
         self: Arc<Gateway>,
-        key: PublicKey,
+        from: Arc<Link>,
         (mut send, mut receive): (SendStream, RecvStream),
         tunnel: Arc<Tunnel>,
     ) {
@@ -566,10 +646,10 @@ impl Gateway {
             Err(_) => Err(Cause::TimedOut),
         };
         if let (Ok(()), Some(count)) = (read, told::head(&head)) {
-            return self.hear(key, count, &mut receive).await;
+            return self.hear(&from, count, &mut receive).await;
         }
         let opened = match read {
-            Ok(()) => self.open_onward(key, (&head, &mut receive), &tunnel).await,
+            Ok(()) => self.open_onward(&from, (&head, &mut receive), &tunnel).await,
             Err(cause) => Err(cause),
         };
         let cause = match opened {
@@ -594,7 +674,7 @@ impl Gateway {
 
     async fn open_onward(
         self: &Arc<Gateway>,
-        key: PublicKey,
+        from: &Arc<Link>,
         (head, receive): (&[u8; preface::LEN], &mut RecvStream),
         tunnel: &Tunnel,
     ) -> std::result::Result<(Onward, Place, (Account, Lane)), Cause> {
@@ -609,12 +689,12 @@ impl Gateway {
             Cause::NotAllowed
         })?;
         let table = self.table();
-        table.allow(key, &preface)?;
-        let from = table.peer(key).ok_or(Cause::NotAllowed)?;
-        let place = Place::take(self, &preface, from, false).ok_or(Cause::TooMany)?;
-        let beyond = table.beyond(key, &preface);
+        table.allow(from, &preface)?;
+        let peer = table.peer(from).ok_or(Cause::NotAllowed)?;
+        let place = Place::take(self, &preface, peer, false).ok_or(Cause::TooMany)?;
+        let beyond = table.beyond(from, &preface);
         if beyond.is_none() {
-            let permitted = table.permit(key, &preface, &self.own.borrow());
+            let permitted = table.permit(from, &preface, &self.own.borrow());
             permitted.inspect_err(|cause| place.open.set_ended(Ended::NotOpened(*cause)))?;
         }
         let account = accept(tunnel, receive).await;

@@ -75,7 +75,7 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
     let capacity = port.clone().map(Capacity::follow).transpose()?;
-    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), (transport, system))?;
+    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), (transport, system));
     gateway.apply();
     tokio::spawn(gateway.clone().answer_calls());
     tokio::spawn(gateway.clone().follow_addresses());
@@ -106,9 +106,14 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads the configuration again. One with a mistake changes nothing, and what needs a restart stays as it was.
+/// Reads the configuration and the key again. A mistake in one of them changes nothing, and what needs a restart stays as it was.
 fn reload(gateway: &Arc<Gateway>, path: &Path) {
-    match Config::load(path).and_then(|config| gateway.reload(config)) {
+    let read = Config::load(path).and_then(|config| {
+        let identity = Identity::load(&config.key)?;
+        config.check_own_key(identity.public)?;
+        Ok(gateway.reload(config, identity))
+    });
+    match read {
         Ok(ignored) if ignored.is_empty() => tracing::info!("the configuration was read again"),
         Ok(ignored) => {
             tracing::warn!(keys = ignored.join(", "), "the configuration was read again; these keys need a restart");
@@ -143,7 +148,7 @@ fn endpoint(
         }
         _ => None,
     };
-    let peers = config.peers.iter().filter_map(super::config::Peer::public_key).collect();
+    let peers = config.peers.iter().flat_map(super::config::Peer::public_keys).collect();
     let (server, tunnel) = transport.server(identity.server(peers)?, config.listen);
     // Each connection gets a configuration of its own.
     transport.forget(&tunnel);

@@ -14,6 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
 use super::capacity;
+use super::identity::PublicKey;
 use super::peers::{Gateway, Peer};
 use super::port::Port;
 use super::shim;
@@ -68,10 +69,14 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
     let Some((connection, tunnel)) = peer.current() else {
         return json!({ "name": peer.config.name, "connected": false, "failure": peer.failure() });
     };
+    let [own_key, key] = peer.keys().map_or([None, None], |keys| keys.map(|key| Some(key.line())));
     let (stats, repairs, limits) = (connection.stats(), tunnel.repairs(), gateway.transport.limits());
     json!({
         "name": peer.config.name,
         "connected": true,
+        "key": key,
+        "keys": peer.config.public_keys().iter().map(PublicKey::line).collect::<Vec<_>>(),
+        "own_key": own_key,
         "address": shim::canonical(connection.remote_address()).to_string(),
         "rtt_ms": stats.path.rtt.as_nanos() as f64 / 1e6,
         "window_bytes": stats.path.cwnd,
@@ -129,6 +134,7 @@ pub fn report(gateway: &Gateway) -> Value {
     let (waiting, waiting_connections) = gateway.open.waiting();
     json!({
         "time_s": sys::monotonic() as f64 / 1e9,
+        "key": gateway.identity().public.line(),
         "connections": c.open.load(Ordering::Relaxed),
         "limit_connections": gateway.table().config.limits.connections,
         "intercepted": of(&c.intercepted),

@@ -25,10 +25,12 @@ pub enum Fault {
     Moves,
     /// All streams write into QUIC as they like, keystrokes behind what long transfers have there.
     Ungated,
+    /// Two gateways that call each other keep a tunnel of each call.
+    BothCall,
 }
 
 /// All of them.
-pub const ALL: [Fault; 10] = [
+pub const ALL: [Fault; 11] = [
     Fault::Cancel,
     Fault::CalledAnew,
     Fault::Silence,
@@ -39,6 +41,7 @@ pub const ALL: [Fault; 10] = [
     Fault::Orderly,
     Fault::Moves,
     Fault::Ungated,
+    Fault::BothCall,
 ];
 
 thread_local! {

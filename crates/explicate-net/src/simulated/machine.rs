@@ -28,6 +28,7 @@ use crate::gateway::socket::{Socket, Tunnels};
 use crate::gateway::system::System;
 use crate::gateway::told::Marked;
 use crate::gateway::transport::Transport;
+use crate::gateway::tunnel::Tunnel;
 
 /// The key of a gateway, in PKCS #8.
 pub fn key(number: u8) -> Vec<u8> {
@@ -89,13 +90,16 @@ impl Runtime for Tasks {
 struct Running {
     gateway: Arc<Gateway>,
     endpoint: Endpoint,
+    tunnels: Arc<Tunnels>,
     tasks: Arc<Tasks>,
 }
 
 /// The machine of a gateway.
 pub struct Machine {
     number: u8,
-    text: String,
+    text: Mutex<String>,
+    /// Number of its key.
+    key: Mutex<u8>,
     seed: u64,
     world: Arc<World>,
     network: Arc<Network>,
@@ -107,22 +111,49 @@ impl Machine {
     /// A machine whose gateway has this configuration.
     pub fn new(number: u8, text: String, seed: u64, world: &Arc<World>, network: &Arc<Network>) -> Machine {
         let (world, network) = (world.clone(), network.clone());
-        Machine { number, text, seed, world, network, running: Mutex::default(), starts: Mutex::default() }
+        let (text, key, running, starts) = (Mutex::new(text), Mutex::new(number), Mutex::default(), Mutex::default());
+        Machine { number, text, key, seed, world, network, running, starts }
     }
     /// The gateway, if it runs, and what runs its tasks.
     pub fn gateway(&self) -> Option<(Arc<Gateway>, Arc<dyn Runtime>)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref().map(|running| (running.gateway.clone(), running.tasks.clone() as Arc<dyn Runtime>))
     }
+    /// How many QUIC connections it has, and whether the datagrams of each peer's tunnel have its headers.
+    pub fn tunnels(&self) -> Option<(usize, bool)> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let Running { gateway, endpoint, tunnels, .. } = running.as_ref()?;
+        let has_headers = |(connection, tunnel): (quinn::Connection, Arc<Tunnel>)| {
+            tunnels.get(connection.remote_address()).is_some_and(|of_address| Arc::ptr_eq(&of_address, &tunnel))
+        };
+        let all = gateway.table().peers.iter().all(|peer| peer.current().is_some_and(has_headers));
+        Some((endpoint.open_connections(), all))
+    }
     fn tell(&self, what: &str) {
         self.world.record.add(What::World(format!("gateway {} {what}", self.number)));
+    }
+
+    /// The configuration and the key are others now; the program takes them over if it runs, as at SIGHUP.
+    pub fn reload(&self, text: String, key: u8) {
+        self.tell("reads its files again");
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key;
+        if let Some((gateway, _)) = self.gateway() {
+            let (config, identity) = self.files();
+            gateway.reload(config, identity);
+        }
+    }
+    fn files(&self) -> (Config, Identity) {
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let config = Config::parse(&text).expect("a configuration that is valid");
+        let number = *self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        (config, Identity::of(key(number)).expect("a key"))
     }
 
     /// Starts the program, as [`run`](crate::gateway::run()) does.
     pub fn start(&self) {
         self.tell("starts");
-        let config = Config::parse(&self.text).expect("a configuration that is valid");
-        let mut identity = Identity::of(key(self.number)).expect("a key");
+        let (config, mut identity) = self.files();
         let starts = {
             let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
             *starts += 1;
@@ -145,7 +176,7 @@ impl Machine {
         if let (Some(port), Some(source)) = (&port, &config.wan.capacity) {
             port.measure(Some(source.floor.0));
         }
-        let peers = config.peers.iter().filter_map(crate::gateway::config::Peer::public_key).collect();
+        let peers = config.peers.iter().flat_map(crate::gateway::config::Peer::public_keys).collect();
         let (server, tunnel) = transport.server(identity.server(peers).expect("TLS"), address(self.number));
         transport.forget(&tunnel);
         let (mut server, mut own) = (Arc::unwrap_or_clone(server), endpoint_config(&identity));
@@ -156,7 +187,7 @@ impl Machine {
         own.rng_seed(Some(seed));
         quic::seed_tokens(&mut server, &seed);
         own.cid_generator(move || Box::new(numbers.clone()));
-        let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels));
+        let socket = Arc::new(Socket::new(udp.clone(), port.clone(), tunnels.clone()));
         let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, tasks.clone());
         let endpoint = endpoint.expect("an endpoint");
         if let Some(port) = port.clone() {
@@ -165,10 +196,9 @@ impl Machine {
         let hosts = Hosts::Simulated(Arc::new(Site { world: self.world.clone() }));
         let system = System { marked: Marked::nothing(), hosts, runtime: tasks.clone() };
         let gateway = Gateway::new(config, identity, (endpoint.clone(), port, None), (transport, system));
-        let gateway = gateway.expect("a gateway");
         gateway.apply();
         tasks.spawn(Box::pin(gateway.clone().answer_calls()));
-        let running = Running { gateway, endpoint, tasks };
+        let running = Running { gateway, endpoint, tunnels, tasks };
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     }
     /// Kills the program: nothing leaves any more, and the kernel resets its connections.

@@ -29,6 +29,10 @@ pub mod tcp;
 pub use run::{Options, Report, run};
 
 #[cfg(test)]
+mod both;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod shares;
 #[cfg(test)]
 mod tests;

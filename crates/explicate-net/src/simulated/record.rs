@@ -93,6 +93,8 @@ pub enum Rule {
     Panics,
     /// Once faults are over, new connections are carried.
     Recovers,
+    /// A peer has one tunnel, whose datagrams have its headers.
+    Tunnels,
 }
 
 /// A rule that was broken, and how.

@@ -196,7 +196,16 @@ impl<'a> Run<'a> {
             slowest = slowest.max(self.judge_keys(number, ends));
         }
         for (number, machine) in self.machines.iter().enumerate() {
-            let Some((gateway, _)) = machine.gateway() else { continue };
+            let (Some((gateway, _)), Some((tunnels, have_headers))) = (machine.gateway(), machine.tunnels()) else {
+                continue;
+            };
+            let peers = gateway.table().peers.len();
+            if self.is_connected() && (tunnels != peers || !have_headers) {
+                let how = format!(
+                    "gateway {number} has {tunnels} tunnels with {peers} peers; the headers are theirs: {have_headers}"
+                );
+                self.record.broke(Rule::Tunnels, how);
+            }
             let open = gateway.counters.open.load(Ordering::Relaxed);
             let reported = &status::report(&gateway)["connections"];
             if open > 0 || reported != open {

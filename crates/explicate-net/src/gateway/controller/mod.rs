@@ -99,8 +99,10 @@ pub struct WindowController {
     /// When losses were last reported.
     last_loss: Option<Time>,
     granted: bool,
-    /// Packets beyond the window, until the next acknowledgement.
+    /// Packets beyond the window, until one of those that were sent since is acknowledged.
     probes: f64,
+    /// When the first of them was allowed.
+    probed: Time,
     acknowledged: u64,
     /// The peer's last sum of feedback, and what has not been passed to the sender, bytes/s.
     sum: u32,
@@ -160,6 +162,7 @@ impl WindowController {
             last_loss: None,
             granted: false,
             probes: 0.0,
+            probed: Time::ZERO,
             acknowledged: 0,
             sum: 0,
             feedback: 0,
@@ -214,6 +217,9 @@ impl WindowController {
     /// losses have made smaller since.
     pub fn allow_probe(&mut self, mtu: u16) {
         let (under_way, allowed) = ((self.in_flight + self.sent) as f64 / mtu as f64, self.allowed() - self.probes);
+        if self.probes == 0.0 {
+            self.probed = self.clock.now();
+        }
         let more = if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
         self.probes = (self.probes + more).max(under_way - allowed + NEXT_PROBE);
     }
@@ -319,7 +325,10 @@ impl WindowController {
             self.tcp.on_start(now, srtt);
         }
         self.srtt = srtt;
-        self.probes = 0.0;
+        // One of what was sent before the silence does not make what came after it lost: the window stays as full as it is.
+        if now.0.saturating_sub(rtt.0) >= self.probed.0 {
+            self.probes = 0.0;
+        }
         self.least_rtt.advance(now);
         self.least_rtt.take(rtt);
         self.round.rtt = self.round.rtt.min(rtt);

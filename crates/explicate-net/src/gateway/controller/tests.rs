@@ -30,6 +30,21 @@ fn feedback_of_the_peer_moves_the_window_once_and_losses_do_not() {
     assert!((controller.window() - 9.6).abs() < 1e-9, "26 kB/s less: {}", controller.window());
 }
 
+/// Behind an outage the window is full of lost packets; an acknowledgement from before it changes nothing of that.
+#[test]
+fn probes_pass_the_window_until_one_of_them_is_acknowledged() {
+    let (mut controller, trip) = (controller("xcp"), Time::millis(600));
+    controller.on_ack(1500, trip, trip);
+    let before = controller.allowed();
+    controller.allow_probe(1500);
+    controller.on_ack(1500, trip, trip);
+    assert_eq!(controller.allowed(), before + FIRST_PROBE);
+    controller.allow_probe(1500);
+    assert_eq!(controller.allowed(), before + FIRST_PROBE + NEXT_PROBE);
+    controller.on_ack(1500, trip, Time::ZERO);
+    assert_eq!(controller.allowed(), before);
+}
+
 #[test]
 fn a_start_takes_what_the_port_has_to_spare() {
     let mut controller = controller("xcp");

@@ -65,15 +65,14 @@ fn gateway_before(site: &str, address: SocketAddr, hosts: Hosts) -> (Arc<Gateway
             identity,
             (endpoint, None, None),
             (transport, System { marked: Marked::open(0), hosts, ..System::kernel() }),
-        )
-        .unwrap(),
+        ),
         tunnels,
     )
 }
 
 /// What a client of QUIC with the key of this gateway calls with.
 fn client(gateway: &Gateway) -> quinn::ClientConfig {
-    quinn::ClientConfig::new(Arc::new(gateway.identity.client(gateway.identity.public).unwrap()))
+    quinn::ClientConfig::new(Arc::new(gateway.identity().client(gateway.identity().public).unwrap()))
 }
 
 /// QUIC gives up a handshake after its idle time-out of 60 s.
@@ -148,8 +147,8 @@ async fn ends(connection: &Connection, preface: Preface) -> quinn::ReadError {
 fn a_peer_that_names_clients_or_destinations_outside_its_networks_is_reset() {
     runtime().block_on(async {
         let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
-        let (far, good) = (gateway.identity.public, preface("10.1.0.9:4000", "10.2.0.1:80"));
-        assert_eq!(gateway.table().allow(far, &good), Ok(()));
+        let (far, good) = (gateway.table().peers[0].link.clone(), preface("10.1.0.9:4000", "10.2.0.1:80"));
+        assert_eq!(gateway.table().allow(&far, &good), Ok(()));
         let outside = [
             ("10.2.0.9:4000", "10.2.0.1:80", "a client of this site"),
             ("10.3.0.9:4000", "10.2.0.1:80", "a client of another peer"),
@@ -218,9 +217,9 @@ fn a_peer_reaches_no_denied_destination() {
 /// A peer with wide networks is not this machine, nor a host of this site.
 #[test]
 fn a_peer_speaks_for_no_host_of_this_site() {
-    let table = Table::new(Config::parse(WIDE).unwrap(), &[]).unwrap();
-    let key = table.peers[0].key;
-    let allow = |client: &str| table.allow(key, &preface(client, "10.2.0.7:80"));
+    let table = Table::new(Config::parse(WIDE).unwrap(), &[]);
+    let key = table.peers[0].link.clone();
+    let allow = |client: &str| table.allow(&key, &preface(client, "10.2.0.7:80"));
     assert_eq!(allow("192.0.2.9:4000"), Ok(()));
     for client in ["10.2.0.9:4000", "169.254.169.254:4000", "100.100.100.200:4000"] {
         assert_eq!(allow(client), Err(Cause::NotAllowed), "{client}");
@@ -272,6 +271,7 @@ fn a_peer_that_calls_anew_ends_its_earlier_connection() {
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = gateway.endpoint.local_addr().unwrap();
         let after = endpoint.connect_with(client(&gateway), to, "gateway").unwrap().await.unwrap();
+        greeted(&after).await;
         let ended = tokio::time::timeout(PATIENCE, before.closed()).await.expect("it ends");
         assert!(ended.to_string().contains("the peer has called anew"), "{ended}");
         assert!(stream.read(&mut [0]).await.is_err());
@@ -286,7 +286,7 @@ fn a_gateway_of_another_version_is_refused_by_a_sentence() {
         let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = gateway.endpoint.local_addr().unwrap();
-        let older = gateway.identity.client_of(b"explicate-gateway/1", gateway.identity.public).unwrap();
+        let older = gateway.identity().client_of(b"explicate-gateway/1", gateway.identity().public).unwrap();
         let connecting = endpoint.connect_with(quinn::ClientConfig::new(Arc::new(older)), to, "gateway").unwrap();
         let answers = async {
             loop {
@@ -297,7 +297,7 @@ fn a_gateway_of_another_version_is_refused_by_a_sentence() {
         };
         let (called, answered) =
             tokio::time::timeout(PATIENCE, async { tokio::join!(connecting, answers) }).await.unwrap();
-        let called = sentence(&called.unwrap_err(), Side::Client, gateway.identity.public);
+        let called = sentence(&called.unwrap_err(), Side::Client, gateway.identity().public);
         for reason in [called, answered] {
             assert!(reason.contains("different versions") && reason.contains("update the older one"), "{reason}");
         }
