@@ -161,6 +161,13 @@ fn cases() -> Vec<Case> {
             access("5Mbit/s", ", queue = { limit = \"1bdp\" }"),
         ),
         (
+            "`host_queue` where the host's port has a `queue`",
+            access("100Mbit/s", ", queue = \"droptail\"") + "params = { host_queue = \"fifo\" }\n",
+            13,
+            "`host_queue` has no effect on the flows of `one`: s0->r1 has a `queue`",
+            access("100Mbit/s", "") + "params = { host_queue = \"fifo\" }\n",
+        ),
+        (
             "`classes` with one class: `weight`",
             class(""),
             13,
