@@ -139,7 +139,9 @@ def simulated(scene: Scene, seeds: int, jobs: int, settings: Sequence[tuple[str,
     """Return the figures of each seed. Their timeouts include those of SYNs."""
     import explicate  # noqa: PLC0415  (the logic above needs no compiled part)
 
-    results = explicate.run(scene.scenario(), runs=seeds, jobs=jobs, set=settings)
+    # The lab's namespaces have no queue.
+    queues = [(f"flows.{group.name}.params.host_queue", "none") for group in scene.groups]
+    results = explicate.run(scene.scenario(), runs=seeds, jobs=jobs, set=[*queues, *settings])
     flows, links = results.flows.to_dicts(), results.links.to_dicts()
     of_run = lambda rows, run: [row for row in rows if row["run"] == run]  # noqa: E731
     return [figures(scene, of_run(flows, run), of_run(links, run)) for run in range(seeds)]

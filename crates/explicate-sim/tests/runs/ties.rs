@@ -100,7 +100,7 @@ fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
         ("topology.bottleneck.rate", "100Mbit/s"),
         ("flows.greedy.protocol", "reno"),
         ("flows.greedy.start", start),
-        ("runs", "24"),
+        ("runs", "72"),
     ];
     let set = set.map(|(key, value)| (key.to_string(), value.to_string()));
     match Scenario::parse(text, "dumbbell.toml", Path::new("."), &set) {

@@ -1,5 +1,6 @@
 //! Connection set-up: a SYN offers options, its answer grants some, and the flow continues without the others.
 
+use super::below::Paced;
 use super::fallback::Own;
 use super::round_trip::in_ticks;
 use super::{SenderEndpoint, State, header_bytes};
@@ -22,7 +23,7 @@ impl SenderEndpoint {
         let fallback = self.fallback.take();
         if let Some(fallback) = fallback.filter(|_| refused) {
             let payload = self.payload();
-            let own = Own { initial_window: self.initial_window, paced: self.paced };
+            let own = Own { initial_window: self.initial_window, paced: self.paced != Paced::No };
             self.congestion = Congestion::NONE;
             self.overhead = header_bytes(false) as u8;
             self.options &= !option::EXPLICIT;

@@ -283,3 +283,44 @@ fn super_packets_leave_together() {
     assert_eq!(departures(400.0, 1.0), [(100.0, 4), (101.0, 4), (102.0, 4)]);
     assert_eq!(departures(10.0, 0.0), [(100.0, 1), (110.0, 1), (120.0, 1)]);
 }
+
+/// Packets of 1000 bytes leave the host one by one, 10 ms each. How many a flow hands down that has a rate of this.
+#[test]
+fn small_queues_are_two_super_packets_or_a_millisecond() {
+    let handed = |protocol: &str, window: f64| {
+        let mut ends = Ends::new(protocol, &[("initial_window", window)]).open(u64::MAX);
+        let mut departs = RTT;
+        let mut count = 0;
+        while ends.packet(RTT).is_some() {
+            departs += Time::millis(10);
+            count += 1;
+            ends.flow.queued_until(RTT, departs);
+        }
+        // The first has left: one more goes.
+        assert_eq!(ends.flow.poll_timeout(), RTT + Time::millis(10), "{count}");
+        ends.flow.handle_timeout(RTT + Time::millis(10));
+        assert!(ends.packet(RTT + Time::millis(10)).is_some());
+        count
+    };
+    // In slow start two windows of 8, 1000 and 6000 packets in 100 ms: 0.16, 20 and 120 a millisecond, in super-packets of 2,
+    // 20 and 64 kB, which are 65.
+    assert_eq!(handed("reno", 8.0), 4);
+    assert_eq!(handed("reno", 1000.0), 40);
+    assert_eq!(handed("reno", 6000.0), 131);
+    // A millisecond of 200 packets is more than two of 64 kB.
+    assert_eq!(handed("reno", 10_000.0), 200);
+}
+
+/// `fq` lets ten packets go, and paces those after them: two windows in a round trip in slow start, in super-packets of two.
+#[test]
+fn fq_paces_after_the_first_ten() {
+    let mut ends = Ends::new("reno", &[("initial_window", 20.0), ("host_queue", 3.0)]).open(u64::MAX);
+    assert_eq!(ends.burst(RTT).len(), 12);
+    // 100 ms / 40 for each packet.
+    let next = RTT + Time::micros(5000);
+    assert_eq!(ends.flow.poll_timeout(), next);
+    assert_eq!(ends.burst(Time(next.0 - 1)).len(), 0);
+    assert_eq!(ends.burst(next).len(), 2);
+    let mut free = Ends::new("reno", &[("initial_window", 20.0), ("host_queue", 2.0)]).open(u64::MAX);
+    assert_eq!(free.burst(RTT).len(), 20);
+}
