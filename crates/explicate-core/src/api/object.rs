@@ -147,6 +147,8 @@ pub struct Interest {
     pub writes: Writes,
     /// [`Sender::next_timer`] may return a time other than never.
     pub timer: bool,
+    /// [`Sender::LIMITS_REPAIR`].
+    pub limits_repair: bool,
 }
 
 impl Interest {
@@ -203,7 +205,7 @@ pub trait SenderObject: Send {
 impl<S: Sender> SenderObject for S {
     #[inline(always)]
     fn interest(&self) -> Interest {
-        Interest { writes: S::WRITES, timer: S::HAS_TIMER }
+        Interest { writes: S::WRITES, timer: S::HAS_TIMER, limits_repair: S::LIMITS_REPAIR }
     }
     #[inline(always)]
     fn allowance(&self) -> Allowance {

@@ -185,7 +185,10 @@ impl SenderEndpoint {
             let tcp = fallback.guarding(Own { initial_window, paced: params.is_paced() }, init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
-        let recovery = init.recovery.build(init.values);
+        let mut recovery = init.recovery.build(init.values);
+        if sender.interest().limits_repair {
+            recovery.leave_repair_to_window();
+        }
         SenderEndpoint {
             id: init.id,
             state: State::Idle,

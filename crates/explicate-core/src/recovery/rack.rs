@@ -83,6 +83,7 @@ impl RecoveryKind for Rack {
             reordering: Reordering::new(common.dupackthreshold as u32),
             probe: TailProbe::new(Time::from_secs_f64(common.least_rto())),
             reduction: Reduction::default(),
+            reduces: true,
             doubt: Doubt::default(),
             state: State::Open,
             recover: 0,
@@ -117,6 +118,8 @@ struct RackRecovery {
     reordering: Reordering,
     probe: TailProbe,
     reduction: Reduction,
+    /// The flight of an episode follows `reduction`, not only the window.
+    reduces: bool,
     doubt: Doubt,
     state: State,
     /// The episode ends here.
@@ -297,8 +300,8 @@ impl Recovery for RackRecovery {
             return Next::Resend(self.seq.acked);
         }
         let window = match self.state {
-            State::Recovery => self.reduction.window(cwnd as u32),
-            State::Open | State::Loss => cwnd as u32,
+            State::Recovery if self.reduces => self.reduction.window(cwnd as u32),
+            _ => cwnd as u32,
         };
         if self.flight.count >= window {
             return Next::Nothing;
@@ -391,6 +394,9 @@ impl Recovery for RackRecovery {
         Some(before)
     }
 
+    fn leave_repair_to_window(&mut self) {
+        self.reduces = false;
+    }
     fn on_rtt(&mut self, rtt: Time) {
         self.rto.sample(rtt, &self.seq);
         self.reordering.sample(Time::ZERO, rtt);

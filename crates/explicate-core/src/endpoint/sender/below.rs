@@ -6,7 +6,7 @@
 //! pacing, two windows per round trip while the window is below half of the threshold of slow start, then 1.2
 //! (`tcp_update_pacing_rate`). So the limit is four packets, or two milliseconds of that rate up to 128 kB, or one.
 //!
-//! The queue `fq` has Linux pace all flows at this rate, from the eleventh packet on (`tcp_update_skb_after_send`).
+//! The queue `fq` has Linux pace all flows at this rate.
 //!
 //! Deviations:
 //! 1. On paths shorter than 5 ms Linux makes super-packets larger.
@@ -58,8 +58,6 @@ const LATER: f64 = 1.2;
 const SPAN_S: f64 = 1e-3;
 const LEAST_SUPER_PACKET: f64 = 2.0;
 const LONGEST_SUPER_PACKET_BYTES: f64 = 65_536.0;
-/// Data packets at the beginning that `fq` does not pace.
-const FIRST: u64 = 10;
 
 /// The times at which packets have left the host, in order.
 #[derive(Default)]
@@ -124,8 +122,7 @@ impl SenderEndpoint {
     #[cold]
     #[inline(never)]
     pub(super) fn gap_of_queue(&self) -> Option<f64> {
-        // The SYN was the first of all that were sent.
         let rate = self.packets_per_second();
-        (self.counts.sent > FIRST + 1 && rate > 0.0).then(|| 1.0 / rate)
+        (rate > 0.0).then(|| 1.0 / rate)
     }
 }

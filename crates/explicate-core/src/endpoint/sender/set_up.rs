@@ -30,6 +30,9 @@ impl SenderEndpoint {
             // Segments were counted with the explicit payload, which is kept; the packets become shorter.
             self.sender = fallback.sender(own, (payload + header_bytes(false)) as f64);
             self.interest = self.sender.interest();
+            if self.interest.limits_repair {
+                self.recovery.leave_repair_to_window();
+            }
         }
         let rtt = in_ticks(self.tick, now, exact);
         self.rwnd = header.window();

@@ -65,6 +65,31 @@ fn a_lost_retransmission_is_found() {
     assert_eq!((outcome.loss, r.next(5.0, 100)), (None, Next::Resend(0)));
 }
 
+/// Of 20 segments three are reported and the first is lost: 16 are in flight. Proportional reduction lets as many leave as arrived; a
+/// window of 25 that limits repairs by itself (in Linux that of BBR, `cong_control`) lets 9 leave.
+#[test]
+fn a_window_that_limits_repairs_is_the_only_limit() {
+    let left = |limits: bool| {
+        let mut r = sent(20);
+        if limits {
+            r.leave_repair_to_window();
+        }
+        ack(&mut *r, 103, 0, &[(1, 4)], 3);
+        (0..)
+            .take_while(|n| {
+                let segment = match r.next(25.0, 100) {
+                    Next::Nothing => return false,
+                    Next::Resend(segment) => segment,
+                    Next::New => r.state().next,
+                };
+                r.on_sent(ms(103), segment, 20 + n);
+                true
+            })
+            .count()
+    };
+    assert_eq!((left(false), left(true)), (3, 9));
+}
+
 /// PTO: two round trips and 2 ms; with one segment in flight 200 ms more. The probe is new data, or the last segment again.
 #[test]
 fn the_tail_is_probed() {
