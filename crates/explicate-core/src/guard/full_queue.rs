@@ -18,11 +18,14 @@
 //! that differ: a queue makes them differ. It is so until the sum has fallen to a quarter or delays are alike. Delays that are alike
 //! contradict nothing: the sum stays as it is.
 //!
-//! Not compared are round trips in which packets overtake each other, as their gaps are no losses, and packets behind which an
-//! answering router reports a drop. What XTCP's and VCP's routers report by flags counts against.
+//! Not compared are round trips in which packets overtake each other, as their gaps are no losses, packets behind which an
+//! answering router reports a drop, and packets that waited so long in such routers that marks round it by more than [`APART`]: the
+//! place in a burst decides how, and bursts last. What XTCP's and VCP's routers report by flags counts against.
 //!
 //! A queue that is always full has delays that are all alike; dips of the window then make some differ (`dip.rs`). What cannot be
 //! seen: buffers of less than [`APART`]; a policer.
+
+use alloc::vec::Vec;
 
 use crate::units::Time;
 
@@ -41,7 +44,7 @@ const KEPT: usize = 64;
 const ONE_IN: u32 = 4;
 /// Fewest packets before a loss that it is compared with.
 const FEWEST: u8 = 16;
-/// Losses that wait for later packets: [`MOST`] of each round trip of 32 packets.
+/// Most losses that wait for later packets: [`MOST`] of each round trip of 32 packets.
 const WAITING: usize = 64;
 /// Comparisons after which half of the older ones are forgotten.
 const LAST: u32 = 16;
@@ -51,8 +54,8 @@ pub(super) struct Comparison {
     /// Round-trip times without known waits, of packets taken in turn; zero for none.
     earlier: [Micros; KEPT],
     taken: usize,
-    /// Packets behind lost ones that wait for later ones.
-    behind: [Behind; WAITING],
+    /// Packets behind lost ones that wait for later ones; few flows have any.
+    behind: Vec<Behind>,
     /// Of this round trip: losses that were compared, what comparisons count, and whether packets overtook each other.
     compared: u32,
     count: f64,
@@ -70,9 +73,8 @@ pub(super) struct Comparison {
 type Micros = u32;
 
 /// A packet behind a lost one, and what later ones were compared with it.
-#[derive(Clone, Copy, Default)]
 struct Behind {
-    /// Its round-trip time without known waits; zero for none.
+    /// Its round-trip time without known waits.
     rtt: Micros,
     others: Others,
 }
@@ -99,7 +101,7 @@ impl Default for Comparison {
         Comparison {
             earlier: [0; KEPT],
             taken: 0,
-            behind: [Behind::default(); WAITING],
+            behind: Vec::new(),
             compared: 0,
             count: 0.0,
             overtaken: false,
@@ -128,9 +130,8 @@ impl Comparison {
         let mut before = Others::default();
         self.earlier.iter().filter(|earlier| **earlier > 0).for_each(|&earlier| before.add(rtt, earlier));
         // One that cannot wait for later packets is not compared with earlier ones alone.
-        let place = self.behind.iter_mut().find(|behind| behind.rtt == 0);
-        if let Some(behind) = place.filter(|_| before.all >= FEWEST) {
-            *behind = Behind { rtt, others: Others::default() };
+        if self.behind.len() < WAITING && before.all >= FEWEST {
+            self.behind.push(Behind { rtt, others: Others::default() });
             self.compared += 1;
             self.weigh(before);
         }
@@ -139,17 +140,16 @@ impl Comparison {
     fn keep(&mut self, rtt: Micros) {
         self.taken = (self.taken + 1) % KEPT;
         self.earlier[self.taken] = rtt;
-        for place in 0..WAITING {
-            let behind = &mut self.behind[place];
-            if behind.rtt == 0 {
-                continue;
+        let mut behind = core::mem::take(&mut self.behind);
+        behind.retain_mut(|one| {
+            one.others.add(one.rtt, rtt);
+            let waits = usize::from(one.others.all) < KEPT;
+            if !waits {
+                self.weigh(one.others);
             }
-            behind.others.add(behind.rtt, rtt);
-            if usize::from(behind.others.all) == KEPT {
-                let Behind { others, .. } = core::mem::take(behind);
-                self.weigh(others);
-            }
-        }
+            waits
+        });
+        self.behind = behind;
     }
     /// Counts what one side of a loss says.
     fn weigh(&mut self, others: Others) {

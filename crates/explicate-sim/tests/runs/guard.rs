@@ -309,7 +309,7 @@ fn what_its_own_router_drops_is_no_sign() {
             + "[sampling]\nevery = \"100ms\"\nof = [\"flow\"]\n"
     };
     for rate in ["10Mbit/s", "20Mbit/s"] {
-        for seed in 1..=3 {
+        for seed in 1..=6 {
             let (on, off) = (run(&text(rate, "on", seed)), run(&text(rate, "off", seed)));
             let limited = on.samples("f.0", "law", 0.0).into_iter().filter(|law| *law == 1.0).count();
             let (on, off) = (on.flows("f", "goodput_bps")[0] / 1e6, off.flows("f", "goodput_bps")[0] / 1e6);
