@@ -545,9 +545,10 @@ impl SenderEndpoint {
     fn waits(&mut self) {
         let state = self.recovery.at();
         if self.rare.as_ref().is_some_and(|rare| rare.below.holds_until == self.wait_until) {
-            // What the host holds for a moment is no sign that the window is not used: Linux lets it grow to twice what is in
-            // flight (`tcp_is_cwnd_limited`).
-            self.window_limited = state.in_flight >= self.window / 2;
+            // What the host holds for a moment is no sign that the window is not used: in slow start Linux lets it grow to twice what
+            // is in flight (`tcp_is_cwnd_limited`).
+            let grows = self.allowance.cwnd < self.sender.threshold();
+            self.window_limited = state.in_flight >= if grows { self.window / 2 } else { self.window };
         } else {
             // Pacing at a rate that follows the window may prevent the window from ever being full.
             self.window_limited |= state.next < self.supply;

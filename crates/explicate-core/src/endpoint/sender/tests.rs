@@ -312,6 +312,25 @@ fn small_queues_are_two_super_packets_or_a_millisecond() {
     assert_eq!(handed("reno", 10_000.0), 200);
 }
 
+/// Linux, `tcp_is_cwnd_limited`: while the host holds a packet back, a window of up to twice what is in flight is used in slow start,
+/// later a full one.
+#[test]
+fn a_window_that_the_host_holds_back_is_used() {
+    let used = |lost: bool, sent: usize| {
+        let mut ends = Ends::new("reno", &[("initial_window", 8.0)]).open(u64::MAX);
+        if lost {
+            ends.flow.sender.on_loss(&crate::testing::loss(RTT, LossKind::Duplicates, 16));
+            ends.flow.allow();
+        }
+        (0..sent).for_each(|_| assert!(ends.packet(RTT).is_some()));
+        ends.flow.hold_back(RTT + Time::millis(1));
+        assert!(ends.packet(RTT).is_none());
+        ends.flow.window_limited
+    };
+    assert_eq!([3, 4, 7].map(|sent| used(false, sent)), [false, true, true]);
+    assert_eq!([4, 7, 8].map(|sent| used(true, sent)), [false, false, true]);
+}
+
 /// `fq` lets nine packets go, and paces those after them: two windows in a round trip in slow start, in super-packets of two.
 #[test]
 fn fq_paces_from_the_tenth_on() {
