@@ -46,8 +46,15 @@
 //! | maximum of the bandwidth | of ten rounds | of eleven, kept by three samples; it does not age while the application is the limit |
 //! | a round trip as short as the minimum | counts as a new minimum | does not, so PROBE_RTT comes every ten seconds |
 //!
-//! It leaves out the kernel's estimate of what has left when the next packet may (its pacing timer), and does not tell delayed
-//! acknowledgements of single packets from others.
+//! Deviations from Linux:
+//! 1. The first minimum of the round trip is that of data. The kernel's is the SYN's (`bbr_init`).
+//! 2. What is in flight counts as it is now. The kernel estimates it for the time when the next packet may leave
+//!    (`bbr_packets_in_net_at_edt`).
+//! 3. The acknowledgement of a single segment that was delayed counts as a round trip like others. The kernel does not let it end an
+//!    old minimum (`is_ack_delayed`).
+//! 4. Losses that the timer for reordering finds count with the next acknowledgement. The kernel counts them for the policer only.
+//! 5. After a timeout packets are not conserved, as in the kernel, but the window begins at one segment even if some are in flight.
+//!    The first acknowledgement makes it four at least, in both.
 
 use alloc::boxed::Box;
 

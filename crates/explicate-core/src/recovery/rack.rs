@@ -33,6 +33,12 @@
 //! 6. An undo restores window and threshold of the last response. Segments that were marked by other responses in between
 //!    are not distinguished.
 //! 7. Data that the receiver discarded after its report (RFC 2018 section 8) wait for the timer.
+//! 8. After a timeout the window is one segment (RFC 5681); Linux's is one more than what left too lately to be lost
+//!    (`tcp_enter_loss`).
+//! 9. The acknowledgement that ends a repair does not let the window grow (RFC 5681 section 3.2); in Linux it does
+//!    (`tcp_may_raise_cwnd`).
+//! 10. Where acknowledgements are delayed, controllers take the round trip of the first segment covered, as the timer does. Linux
+//!     gives them that of the last (`ca_rtt_us`), without the delay.
 
 use alloc::boxed::Box;
 
@@ -73,27 +79,7 @@ impl RecoveryKind for Rack {
     const UNDOES: bool = true;
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
-        let common = Common::of(values);
-        Box::new(RackRecovery {
-            seq: Sequence::default(),
-            rto: Rto::new(values),
-            board: Scoreboard::default(),
-            flight: Flight::default(),
-            latest: Latest::default(),
-            reordering: Reordering::new(common.dupackthreshold as u32),
-            probe: TailProbe::new(Time::from_secs_f64(common.least_rto())),
-            reduction: Reduction::default(),
-            reduces: true,
-            doubt: Doubt::default(),
-            state: State::Open,
-            recover: 0,
-            reorder_at: Time::NEVER,
-            head: false,
-            frto: false,
-            new_first: false,
-            resent: 0,
-            duplicates: 0,
-        })
+        Box::new(RackRecovery::new(values))
     }
 }
 
@@ -138,6 +124,30 @@ struct RackRecovery {
 }
 
 impl RackRecovery {
+    fn new(values: &Values) -> RackRecovery {
+        let common = Common::of(values);
+        RackRecovery {
+            seq: Sequence::default(),
+            rto: Rto::new(values),
+            board: Scoreboard::default(),
+            flight: Flight::default(),
+            latest: Latest::default(),
+            reordering: Reordering::new(common.dupackthreshold as u32),
+            probe: TailProbe::new(Time::from_secs_f64(common.least_rto())),
+            reduction: Reduction::default(),
+            reduces: true,
+            doubt: Doubt::default(),
+            state: State::Open,
+            recover: 0,
+            reorder_at: Time::NEVER,
+            head: false,
+            frto: false,
+            new_first: false,
+            resent: 0,
+            duplicates: 0,
+        }
+    }
+
     /// Nothing is missing, nothing was lost lately, and no probe waits for its answer.
     fn is_quiet(&self) -> bool {
         self.state == State::Open && self.board.is_empty() && self.flight.lost.is_empty() && !self.probe.is_open()

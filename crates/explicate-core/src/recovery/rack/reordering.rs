@@ -19,7 +19,7 @@ pub(super) struct Reordering {
     degree: u32,
     /// Quarters of the minimum round trip.
     steps: u8,
-    persists: u8,
+    pub(super) persists: u8,
     /// DSACKs count once until a segment from here on is acknowledged.
     round: u32,
     /// Reported segments from which on nothing waits.

@@ -161,6 +161,27 @@ fn duplicates_take_an_episode_back() {
     assert!(!ack(&mut *r, 206, 6, &[(2, 3)], 106).undo, "once");
 }
 
+/// Of responses that are taken back, only those by duplicates prolong a widened window (`tcp_try_undo_dsack`).
+#[test]
+fn only_duplicates_prolong_a_widened_window() {
+    let persists = |echoed: u64, duplicates: &[(u32, u32)]| {
+        let mut r = RackRecovery::new(&Values::default());
+        r.on_rtt(ms(100));
+        (0..10).for_each(|segment| r.on_sent(ms(segment as u64), segment, segment));
+        r.reordering.persists = 5;
+        ack(&mut r, 105, 0, &[(3, 6)], 5);
+        (0..3).for_each(|segment| r.on_sent(ms(106), segment, 10 + segment));
+        let mut undone = ack(&mut r, 206, 10, &[], echoed).undo;
+        for range in duplicates {
+            undone |= ack(&mut r, 206, 10, &[*range], 106).undo;
+        }
+        (undone, r.state, r.reordering.persists)
+    };
+    assert_eq!(persists(106, &[]), (false, State::Open, 4), "a repair");
+    assert_eq!(persists(2, &[]), (true, State::Open, 5), "by the time stamp");
+    assert_eq!(persists(106, &[(0, 1), (1, 2), (2, 3)]), (true, State::Open, 5), "one less by its end, one more by duplicates");
+}
+
 /// What the receiver claims to have twice is bounded by what was sent twice.
 #[test]
 fn forged_duplicates_mean_nothing() {
