@@ -50,35 +50,50 @@ fn a_host_holds_a_few_packets() {
     assert!(most > 5000.0, "{most} packets without");
     for kind in KINDS {
         let (few, after) = held(kind);
-        assert!(few <= 200.0, "{few} packets with {kind}");
+        // A flow alone on the line, in slow start: two super-packets of 64 kB, in packets of 1000 bytes.
+        assert!(few <= 131.0, "{few} packets with {kind}");
         assert!(after > 0.98 * before.min(93e6), "{after} bit/s with {kind}, {before} without");
     }
 }
 
-/// Overrides that the comments of a scenario suggest: those of each line with `--set KEY=VALUE`, and of each protocol in
+/// Overrides that the comments of a scenario suggest: for each command those of all its `--set KEY=VALUE`, with each protocol of its
 /// `--protocols`. Names of files that a user would have are left out.
 fn suggested(text: &str) -> Vec<Vec<(String, String)>> {
-    let groups = |protocol: &str| {
+    let groups = |protocol: &str| -> Vec<_> {
         let names = text.split("[[flows]]").skip(1).filter_map(|part| part.split('"').nth(1));
         names.map(|name| (format!("flows.{name}.protocol"), protocol.to_string())).collect()
     };
+    let comments: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once('#')).map(|(_, comment)| comment).collect();
     let mut all = Vec::new();
-    for (_, comment) in text.lines().filter_map(|line| line.split_once('#')) {
-        let words: Vec<&str> = comment.split(' ').collect();
+    for command in comments.join("\n").replace("\\\n", " ").lines() {
+        let words: Vec<&str> = command.split([' ', '`']).filter(|word| !word.is_empty()).collect();
         let after = |flag: &'static str| words.windows(2).filter(move |pair| pair[0] == flag).map(|pair| pair[1]);
-        let set = after("--set").filter_map(|pair| pair.split_once('='));
+        let set =
+            after("--set").filter_map(|pair| pair.split_once('=')).filter(|(_, value)| !value.starts_with("/path"));
         let set: Vec<_> = set.map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        if !set.is_empty() && set.iter().all(|(_, value)| !value.starts_with("/path")) {
-            all.push(set);
+        let protocols: Vec<&str> = after("--protocols").flat_map(|list| list.split(',')).collect();
+        if protocols.is_empty() && !set.is_empty() {
+            all.push(set.clone());
         }
-        all.extend(after("--protocols").flat_map(|list| list.split(',')).map(groups));
+        all.extend(protocols.into_iter().map(|protocol| [groups(protocol), set.clone()].concat()));
     }
     all
 }
 
+#[test]
+fn a_comment_suggests_its_overrides_together() {
+    let text = "#  explicate run a --set x=1 --set y.z=[]\n# compare a --protocols xcp,sack \\\n#   --set stack=ns2 --set f=/path/to (old)\n\
+                [[flows]]\nname = \"f\" # or with `--set n=2`\n";
+    let said: Vec<String> = suggested(text)
+        .into_iter()
+        .map(|set| set.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(said, ["x=1 y.z=[]", "flows.f.protocol=xcp stack=ns2", "flows.f.protocol=sack stack=ns2", "n=2"]);
+}
+
 /// Every scenario of the repository and every template, as they are, with each override that a comment suggests, and with
-/// CUBIC for all of its flows unless it names a stack; their first seconds. No host holds more than 1000 packets or 0.2 s of its link,
-/// unless its stack is ns-2's.
+/// CUBIC for all of its flows unless it names a stack; up to `MOST_BYTES`. No host holds more than 1000 packets or 0.2 s of its link.
 #[test]
 fn no_host_of_the_repository_holds_more_than_a_fifth_of_a_second() {
     let folder = Path::new("../../scenarios");
@@ -101,8 +116,10 @@ fn no_host_of_the_repository_holds_more_than_a_fifth_of_a_second() {
             };
             cases.push(parsed.flows.iter().flat_map(cubic).collect());
         }
+        let slowest = parsed.links.iter().map(|link| link.rate.bytes_per_sec()).fold(f64::MAX, f64::min);
+        let enough = Time::from_secs_f64(MOST_BYTES / slowest).max(LEAST);
         for mut case in cases {
-            case.push(("duration".to_string(), format!("{}ns", parsed.duration.min(SECONDS).0)));
+            case.push(("duration".to_string(), format!("{}ns", parsed.duration.min(enough).0)));
             case.push(("warmup".to_string(), "0s".to_string()));
             case.push(("sampling".to_string(), "{}".to_string()));
             let what = format!("{name} {case:?}");
@@ -112,11 +129,9 @@ fn no_host_of_the_repository_holds_more_than_a_fifth_of_a_second() {
             let tables = measure(&scenario, 0, &mut run, "test");
             runs += 1;
             let packet = scenario.flows.iter().map(|group| group.packet).max().expect("a group") as f64;
-            // Those of ns-2's stack have no queue of their own, as in papers.
-            let own = |group: &&FlowGroup| group.resolved.stack.is_some_and(|stack| stack.name != "ns2");
             for link in &scenario.links {
                 let sends = |group: &FlowGroup| group.ends.iter().any(|(from, _)| *from == link.from);
-                if !scenario.flows.iter().filter(own).any(sends) {
+                if !scenario.flows.iter().any(sends) {
                     continue;
                 }
                 let peak = number(&tables.links, "link", &link.name, "queue_peak_packets");
@@ -132,8 +147,10 @@ fn no_host_of_the_repository_holds_more_than_a_fifth_of_a_second() {
     assert!(runs > 70 && checked > 300, "{runs} runs, {checked} links");
 }
 
-/// The first seconds of a scenario show what its hosts hold: slow starts.
-const SECONDS: Time = Time::secs(4);
+/// Slow starts show what hosts hold, or, where nothing is lost, windows that grow for minutes: a run ends once its slowest link may have
+/// carried this much, or after these seconds.
+const MOST_BYTES: f64 = 60e6;
+const LEAST: Time = Time::secs(4);
 
 /// The dumbbell's own override, long enough to fill 200,000 packets: the deepest queue of a host, beside none.
 #[test]
@@ -148,7 +165,7 @@ fn the_suggested_override_fills_no_host() {
         peaks.fold(0.0, f64::max)
     };
     let (now, ns2) = (deepest(&[]), deepest(&[("stack", "ns2")]));
-    assert!(now < 200.0 && ns2 > 10_000.0, "{now} packets, {ns2} with ns-2's stack");
+    assert!(now <= 131.0 && ns2 > 10_000.0, "{now} packets, {ns2} with ns-2's stack");
 }
 
 /// 300 flows on one host with 20 Mbit/s: 500 packets of 1000 bytes are 0.2 s. Each flow alone would hold four. SYNs, which do
