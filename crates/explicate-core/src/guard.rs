@@ -245,7 +245,7 @@ impl SenderObject for Guard {
     fn interest(&self) -> Interest {
         let (own, tcp) = (self.own.interest(), self.tcp.interest());
         // A law that takes `on_send` may write into packets: TCP's is given none.
-        Interest { writes: own.writes, timer: own.timer | tcp.timer, limits_repair: false }
+        Interest { writes: own.writes, timer: own.timer | tcp.timer }
     }
     fn allowance(&self) -> Allowance {
         let own = self.own.allowance();

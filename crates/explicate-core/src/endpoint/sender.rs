@@ -186,7 +186,7 @@ impl SenderEndpoint {
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let mut recovery = init.recovery.build(init.values);
-        if sender.interest().limits_repair {
+        if sender.limits_repair() {
             recovery.leave_repair_to_window();
         }
         SenderEndpoint {

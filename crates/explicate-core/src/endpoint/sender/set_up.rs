@@ -30,7 +30,7 @@ impl SenderEndpoint {
             // Segments were counted with the explicit payload, which is kept; the packets become shorter.
             self.sender = fallback.sender(own, (payload + header_bytes(false)) as f64);
             self.interest = self.sender.interest();
-            if self.interest.limits_repair {
+            if self.sender.limits_repair() {
                 self.recovery.leave_repair_to_window();
             }
         }
