@@ -30,8 +30,9 @@ struct Line {
 }
 
 impl Line {
+    /// How long a packet, or a few of them, takes.
     fn takes(&self, bytes: u32) -> Time {
-        Time((8_000_000_000u128 * bytes as u128 / self.rate.0 as u128) as u64)
+        Time(8_000_000_000 * bytes as u64 / self.rate.0)
     }
     /// Most packets of this length that may be in the queue.
     fn most(&self, bytes: u32) -> u64 {
