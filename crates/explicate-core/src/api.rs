@@ -190,6 +190,9 @@ pub trait Sender: Send {
     const WRITES: Writes = Writes::PerPacket;
     /// It has a timer. If false, [`Sender::next_timer`] always returns [`Time::NEVER`].
     const HAS_TIMER: bool = true;
+    /// Its window limits a repair by itself, as those of controllers that Linux calls by `cong_control`: the recovery adds no
+    /// proportional reduction (RFC 9937) of its own.
+    const LIMITS_REPAIR: bool = false;
     /// The current allowance.
     fn allowance(&self) -> Allowance;
     /// The connection is set up; `rtt` is its first sample.

@@ -228,7 +228,8 @@ pub const STACKS: &[Stack] = &[
         summary: "TCP as Linux 6.18 has it",
         source: "Linux 6.18, net/ipv4",
         recovery: Some("rack"),
-        params: &[],
+        // fq_codel, as systemd sets `net.core.default_qdisc` on most distributions; the kernel's own default is a FIFO of 1000 packets.
+        params: &[("host_queue", 2.0)],
         end_to_end: &[
             ("variant", 1.0),
             ("initial_window", 10.0),
@@ -244,7 +245,8 @@ pub const STACKS: &[Stack] = &[
         summary: "TCP as the RFCs of today have it",
         source: "RFC 5681, RFC 6298, RFC 6928, RFC 7323, RFC 7661, RFC 8985, RFC 9406, RFC 9937",
         recovery: Some("rack"),
-        params: &[("rto", 1.0)],
+        // No RFC is about a host's queue; it is finite.
+        params: &[("rto", 1.0), ("host_queue", 1.0)],
         end_to_end: &[("initial_window", 10.0), ("ack_every", 2.0), ("growth", 2.0), ("hystart", 2.0)],
         of_protocol: &[],
     },
@@ -252,6 +254,7 @@ pub const STACKS: &[Stack] = &[
         name: "ns2",
         summary: "TCP as ns-2 has it, with which papers compare: one round-trip sample at a time, in ticks of 10 ms",
         source: "ns-2.35, tcp.cc",
+        // No queue of hosts: ns-2's agents send into the queues of links.
         recovery: None,
         params: &[("rto", 2.0)],
         end_to_end: &[],

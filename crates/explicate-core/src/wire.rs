@@ -279,6 +279,7 @@ mod tests {
         {
             packet.set_mark(packet.mark().after(Time::micros(wait)));
             assert_eq!((packet.congestion.0[3], packet.mark().waited()), (code, Some(Time::micros(waited))));
+            assert_eq!(packet.mark().is_coarse(), waited > 32_000);
         }
         packet.set_mark(packet.mark().after(Time::secs(9)));
         packet.set_mark(packet.mark().after(Time::millis(9)));

@@ -196,6 +196,10 @@ impl Link {
             self.classes.iter().map(|c| c.matches.word()).collect()
         }
     }
+    /// Whether packets wait at its port for the line alone: it has neither a queue discipline nor classes, and is of no medium.
+    pub fn is_unqueued(&self) -> bool {
+        self.over.is_none() && self.queue.is_none() && self.classes.is_empty() && !self.divides()
+    }
     /// Whether two classes divide the line by their flows: without a controller the classes cannot be distinguished.
     pub fn divides(&self) -> bool {
         self.by_flows && !self.routers.is_empty()

@@ -272,6 +272,32 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
             ctx.unused(place(&["on_off"]), "on_off", what, "write a shorter `on` or a longer `duration`");
         }
         of_params(ctx, scenario, group, phases, &|param| place(&["params", param]));
+        if let Some(written) = reader.find(&["flows", &number, "params", "host_queue"]) {
+            of_host_queue(ctx, scenario, group, phases, written);
+        }
+    }
+}
+
+/// A host's queue where each link that the flows begin with has one of the scenario's.
+fn of_host_queue(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, phases: &mut [Routes], written: Place) {
+    let given = group.values.number("host_queue");
+    let mut of_stack = group.resolved.stack.into_iter().flat_map(|stack| stack.sets(group.resolved.protocol));
+    // A resolved scenario writes what the stack sets, too.
+    if given.is_none() || of_stack.any(|(name, value)| name == "host_queue" && given == Some(value)) {
+        return;
+    }
+    let Some(routes) = phases.first_mut() else { return };
+    let first = |&(from, to): &(usize, usize)| match &group.via {
+        Some((data, _)) => data.first().copied(),
+        None => routes.path(from, to)?.first().copied(),
+    };
+    let links: Vec<&Link> = group.ends.iter().filter_map(first).map(|l| &scenario.links[l as usize]).collect();
+    if let Some(link) = links.first().filter(|_| links.iter().all(|link| !link.is_unqueued())) {
+        let what = format!(
+            "`host_queue` has no effect on the flows of `{}`: {} has a `queue` of the scenario's",
+            group.name, link.name
+        );
+        ctx.unused(written, "host_queue", what, "remove one of them");
     }
 }
 
@@ -375,9 +401,13 @@ pub(crate) fn hosts(
             let routers = link.routers_of(link.class_of(protocol.congestion_header()));
             let controlled = registry::controller(protocol)
                 .is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()));
-            let pushes_back = Params::of(&group.values).host_queue != HostQueue::None;
+            let steady = || {
+                let channels = graph.props[graph.links[first as usize].props].props.channel.iter().flatten();
+                link.shares_with.is_none() && channels.into_iter().all(|c| c.stages(link.rate).service.is_none())
+            };
+            let pushes_back = Params::of(&group.values).host_queue != HostQueue::None && steady();
             let slowest = narrowest.is_some_and(|rate| link.rate <= rate);
-            let unlimited = link.over.is_none() && link.queue.is_none() && link.classes.is_empty();
+            let unlimited = link.is_unqueued();
             if slowest
                 && unlimited
                 && !controlled

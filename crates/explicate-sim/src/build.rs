@@ -7,14 +7,14 @@ use explicate_build::paths::{FlowPaths, crossing, flow_paths};
 use explicate_build::ports::port;
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
-use explicate_core::endpoint::Params;
+use explicate_core::endpoint::{HostQueue, Params};
 use explicate_core::medium::dcf::{Layout, Medium, Over, rate_index};
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
 use explicate_scenario::agents::{agent_values, controller_ports};
-use explicate_scenario::model::{Scenario, Station};
+use explicate_scenario::model::{FlowGroup, Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::engine::{Engine, Member, NewRoute, Processing, RouteFinder, RoutePair};
@@ -52,6 +52,7 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, RunEr
     for index in 0..scenario.media.len() {
         add_medium(&mut engine, scenario, index, &crossing, seed);
     }
+    engine.set_host_queues(&host_queues(scenario, &of_phases));
     for (index, paths) in paths.iter().enumerate() {
         add_group(&mut engine, paths, scenario, index, seed)?;
     }
@@ -188,6 +189,34 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     engine.add_medium(Medium::new(&layout, ports, &over, seed), &links);
 }
 
+/// For each link the queue of the host that sends over it, and its rate; nothing if no flow has one. A host's own link is the first
+/// of a flow's, its port has no queue or class of the scenario's, and nothing comes over it from elsewhere: other ports are the network's.
+fn host_queues(scenario: &Scenario, of_phases: &[Vec<FlowPaths>]) -> Vec<(HostQueue, Rate)> {
+    let wanted = |group: &FlowGroup| Params::of(&group.values).host_queue;
+    if scenario.flows.iter().all(|group| wanted(group) == HostQueue::None) {
+        return Vec::new();
+    }
+    let mut kinds: Vec<(HostQueue, Rate)> = scenario.links.iter().map(|link| (HostQueue::None, link.rate)).collect();
+    let groups = || of_phases.iter().flat_map(|paths| scenario.flows.iter().zip(paths));
+    for (group, paths) in groups() {
+        let kind = wanted(group);
+        for &first in (0..paths.len()).filter_map(|i| paths.get(i).0.first()) {
+            let (known, _) = &mut kinds[first as usize];
+            if scenario.links[first as usize].is_unqueued() && (*known == HostQueue::None || kind.takes_turns()) {
+                *known = kind;
+            }
+        }
+    }
+    for (_, paths) in groups() {
+        for (there, back) in (0..paths.len()).map(|i| paths.get(i)) {
+            for &later in there.iter().skip(1).chain(back.iter().skip(1)) {
+                kinds[later as usize].0 = HostQueue::None;
+            }
+        }
+    }
+    kinds
+}
+
 fn add_group(
     engine: &mut Engine,
     paths: &FlowPaths,
@@ -214,9 +243,7 @@ fn add_group(
             start,
             Member { group: index as u32, number: i },
         );
-        if let Some(&first) = paths.get(path).0.first() {
-            engine.set_host_queue(Params::of(&group.values).host_queue, first, interface);
-        }
+        engine.set_host_queue(Params::of(&group.values).host_queue);
         if let Some(ends) = engine.ends.last_mut() {
             ends.flow.attach(own);
         }

@@ -95,9 +95,9 @@ pub struct Engine {
     routes: Vec<Hop>,
     /// Due times of the pending events of receiving ends with delayed acknowledgements.
     held_back: BTreeMap<u32, Time>,
-    /// Queues of hosts, and their numbers by link.
+    /// Queues of hosts, and for each link the number of its queue, or [`NIL`]; empty without queues.
     host_queues: Vec<host_queue::Queue>,
-    host_queue_of: BTreeMap<u32, u32>,
+    host_queue_of: Vec<u32>,
     /// Wireless media.
     media: Vec<Armed<Medium>>,
     /// For each link its number on a medium, or [`Radio::NONE`]; empty without media.
@@ -161,7 +161,7 @@ impl Engine {
             routes: Vec::new(),
             held_back: BTreeMap::new(),
             host_queues: Vec::new(),
-            host_queue_of: BTreeMap::new(),
+            host_queue_of: Vec::new(),
             media: Vec::new(),
             radios: Vec::new(),
             twins: BTreeMap::new(),

@@ -166,6 +166,10 @@ fn moved_on(whose: &str, now: Time, next: Time) {
 pub trait SenderObject: Send {
     /// Constant throughout the life of a sender.
     fn interest(&self) -> Interest;
+    /// [`Sender::LIMITS_REPAIR`].
+    fn limits_repair(&self) -> bool {
+        false
+    }
     fn allowance(&self) -> Allowance;
     fn on_start(&mut self, now: Time, rtt: Time);
     fn on_attach(&mut self, own: Address);
@@ -204,6 +208,10 @@ impl<S: Sender> SenderObject for S {
     #[inline(always)]
     fn interest(&self) -> Interest {
         Interest { writes: S::WRITES, timer: S::HAS_TIMER }
+    }
+    #[inline(always)]
+    fn limits_repair(&self) -> bool {
+        S::LIMITS_REPAIR
     }
     #[inline(always)]
     fn allowance(&self) -> Allowance {

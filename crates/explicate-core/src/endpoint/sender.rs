@@ -13,6 +13,7 @@
 
 use alloc::boxed::Box;
 
+use self::below::Paced;
 use self::departures::Stretch;
 use self::fallback::{Fallback, Own};
 use self::round_trip::{RoundTrip, in_ticks};
@@ -117,7 +118,7 @@ pub struct SenderEndpoint {
     /// Bytes of headers before the payload.
     overhead: u8,
     ecn: bool,
-    paced: bool,
+    paced: Paced,
     /// Pacing lets super-packets leave together.
     bursts: bool,
     /// The window or pacing stopped the last attempt to send, so acknowledgements measure the path and not the
@@ -181,10 +182,13 @@ impl SenderEndpoint {
         let initial_window = init.values.number("initial_window").map_or(f32::NAN, |window| window as f32);
         let fallback = init.protocol.explicit().then(|| Box::new(Fallback::new(init)));
         if let Some(fallback) = fallback.as_ref().filter(|_| guarded) {
-            let tcp = fallback.guarding(Own { initial_window, paced: params.paced }, init.packet as f64);
+            let tcp = fallback.guarding(Own { initial_window, paced: params.is_paced() }, init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
-        let recovery = init.recovery.build(init.values);
+        let mut recovery = init.recovery.build(init.values);
+        if sender.limits_repair() {
+            recovery.leave_repair_to_window();
+        }
         SenderEndpoint {
             id: init.id,
             state: State::Idle,
@@ -197,8 +201,8 @@ impl SenderEndpoint {
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
             ecn: params.ecn,
-            paced: params.paced,
-            bursts: params.bursts == Bursts::Linux,
+            paced: Paced::of(&params),
+            bursts: params.bursts == Bursts::Linux || Paced::of(&params) == Paced::ByQueue,
             window_limited: false,
             full_payload: init.packet.saturating_sub(overhead),
             last_payload: init.packet.saturating_sub(overhead),
@@ -541,14 +545,17 @@ impl SenderEndpoint {
     fn waits(&mut self) {
         let state = self.recovery.at();
         if self.rare.as_ref().is_some_and(|rare| rare.below.holds_until == self.wait_until) {
-            self.window_limited = state.in_flight >= self.window;
+            // What the host holds for a moment is no sign that the window is not used: in slow start Linux lets it grow to twice what
+            // is in flight (`tcp_is_cwnd_limited`).
+            let grows = self.allowance.cwnd < self.sender.threshold();
+            self.window_limited = state.in_flight >= if grows { self.window / 2 } else { self.window };
         } else {
             // Pacing at a rate that follows the window may prevent the window from ever being full.
             self.window_limited |= state.next < self.supply;
         }
     }
     /// Whether the connection is set up.
-    fn is_established(&self) -> bool {
+    pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
 
@@ -653,8 +660,14 @@ impl SenderEndpoint {
     fn pace(&mut self, now: Time, ip_len: u16) {
         let gap = match self.allowance.pacing {
             Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
-            None if self.paced => self.controller_srtt().as_secs_f64() / self.allowance.cwnd,
-            None => return,
+            None => match self.paced {
+                Paced::No => return,
+                Paced::Evenly => self.controller_srtt().as_secs_f64() / self.allowance.cwnd,
+                Paced::ByQueue => match self.gap_of_queue() {
+                    Some(gap) => gap,
+                    None => return,
+                },
+            },
         };
         if self.bursts {
             return self.pace_in_bursts(now, gap);

@@ -80,7 +80,7 @@ impl Watch {
             if mark.is_behind_drop() {
                 self.round.dropped += (ahead - came).max(0) as f64;
             }
-            if let Some(waited) = mark.waited() {
+            if let Some(waited) = mark.waited().filter(|_| !mark.is_coarse()) {
                 self.full_queue.take(number, ack.rtt.since(waited), ahead > came);
             }
             (self.echoed, self.arrived) = (Some(number), arrived);

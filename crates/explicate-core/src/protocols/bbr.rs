@@ -43,9 +43,18 @@
 //! | each loss in a repair | nothing | one segment less, then slow start to the target |
 //! | after a timeout | slow start to the target | the same, and the window is restored when it is repaired |
 //! | after an idle time | the pacing rate of the phase | the measured bandwidth, and PROBE_RTT may be over |
+//! | maximum of the bandwidth | of ten rounds | of eleven, kept by three samples; it does not age while the application is the limit |
+//! | a round trip as short as the minimum | counts as a new minimum | does not, so PROBE_RTT comes every ten seconds |
 //!
-//! It leaves out the kernel's estimate of what has left when the next packet may (its pacing timer), and does not tell delayed
-//! acknowledgements of single packets from others.
+//! Deviations from Linux:
+//! 1. The first minimum of the round trip is that of data. The kernel's is the SYN's (`bbr_init`).
+//! 2. What is in flight counts as it is now. The kernel estimates it for the time when the next packet may leave
+//!    (`bbr_packets_in_net_at_edt`).
+//! 3. The acknowledgement of a single segment that was delayed counts as a round trip like others. The kernel does not let it end an
+//!    old minimum (`is_ack_delayed`).
+//! 4. Losses that the timer for reordering finds count with the next acknowledgement. The kernel counts them for the policer only.
+//! 5. After a timeout packets are not conserved, as in the kernel, but the window begins at one segment even if some are in flight.
+//!    The first acknowledgement makes it four at least, in both.
 
 use alloc::boxed::Box;
 
@@ -57,6 +66,7 @@ use crate::units::{Rate, Time};
 use crate::wire::Packet;
 
 mod linux;
+mod maximum;
 
 /// BBR.
 pub struct Bbr;
@@ -263,8 +273,12 @@ impl BbrSender {
 
     /// Sections 4.1.2.3 and 4.3.5.
     fn update_rtprop(&mut self, ack: &Ack<'_>, round_ends: bool) {
+        self.measure_rtprop(ack, round_ends, ack.rtt <= self.rtprop);
+    }
+    /// The same, given whether the round trip of `ack` is a new minimum.
+    fn measure_rtprop(&mut self, ack: &Ack<'_>, round_ends: bool, least: bool) {
         let expired = ack.now.since(self.rtprop_at) > self.rtprop_window;
-        if ack.rtt <= self.rtprop || expired {
+        if least || expired {
             (self.rtprop, self.rtprop_at) = (ack.rtt, ack.now);
         }
         if expired && !self.idle && self.mode != Mode::ProbeRtt {
@@ -302,9 +316,9 @@ impl BbrSender {
         }
     }
 
-    /// Saves the window from before the loss (section 4.2.3.4).
+    /// Saves the window from before the loss (section 4.2.3.4), or the larger one from before what has reduced it since.
     fn save(&mut self) {
-        let disturbed = self.repair != Repair::None || self.mode == Mode::ProbeRtt && self.probe_done.is_some();
+        let disturbed = self.repair != Repair::None || self.mode == Mode::ProbeRtt;
         self.prior = if disturbed { self.prior.max(self.cwnd) } else { self.cwnd };
     }
 
@@ -337,6 +351,9 @@ impl BbrSender {
 }
 
 impl Sender for BbrSender {
+    /// Packet conservation, and slow start after a round trip (section 4.2.3.4).
+    const LIMITS_REPAIR: bool = true;
+
     fn allowance(&self) -> Allowance {
         let rate = self.pacing.max(1.0) * self.packet;
         Allowance { cwnd: self.cwnd, pacing: Some(Rate::from_bytes_per_sec(rate)) }
@@ -384,6 +401,9 @@ impl Sender for BbrSender {
         }
         self.lost = true;
         self.save();
+        if loss.kind == LossKind::Timeout {
+            self.delivery.on_timeout();
+        }
         self.cwnd = 1.0; // after a loss by duplicates the window is what the acknowledgement has left in flight
         self.conserving = loss.kind == LossKind::Duplicates;
         self.repair = if self.conserving { Repair::Begins } else { Repair::None };
@@ -509,6 +529,20 @@ mod tests {
             assert_eq!(s.mode, mode, "at {ms} ms");
         }
         assert_eq!(s.cwnd, 19.0);
+    }
+
+    /// Section 4.2.3.4: a loss while the window goes down to four segments does not save those four.
+    #[test]
+    fn a_loss_while_the_round_trip_is_measured_saves_nothing_less() {
+        let mut s = informed();
+        s.cwnd = 19.0;
+        answered(Time::millis(10_001), 18, Time::millis(90), |ack| {
+            s.update_rtprop(ack, false);
+            s.set_cwnd(ack, 1.0);
+        });
+        assert_eq!((s.mode, s.cwnd), (Mode::ProbeRtt, 4.0));
+        s.on_loss(&testing::loss(Time::millis(10_002), LossKind::Duplicates, 18));
+        assert_eq!(s.prior, 19.0);
     }
 
     /// Section 4.2.3.4: for a round, what leaves may be replaced; when the repair ends, the window is what it was.

@@ -268,6 +268,9 @@ pub trait Recovery: Send {
     fn on_early_timer(&mut self, _now: Time) -> Option<Outcome> {
         None
     }
+    /// The controller's window limits a repair by itself ([`crate::api::Sender::LIMITS_REPAIR`]): the recovery does not reduce the
+    /// flight in proportion. Called before the first packet.
+    fn leave_repair_to_window(&mut self) {}
     /// A round-trip time is known although no data were acknowledged (connection set-up).
     fn on_rtt(&mut self, rtt: Time);
     /// Timeouts since the last acknowledgement of new data.

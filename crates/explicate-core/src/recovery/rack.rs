@@ -33,6 +33,12 @@
 //! 6. An undo restores window and threshold of the last response. Segments that were marked by other responses in between
 //!    are not distinguished.
 //! 7. Data that the receiver discarded after its report (RFC 2018 section 8) wait for the timer.
+//! 8. After a timeout the window is one segment (RFC 5681); Linux's is one more than what left too lately to be lost
+//!    (`tcp_enter_loss`).
+//! 9. The acknowledgement that ends a repair does not let the window grow (RFC 5681 section 3.2); in Linux it does
+//!    (`tcp_may_raise_cwnd`).
+//! 10. Where acknowledgements are delayed, controllers take the round trip of the first segment covered, as the timer does. Linux
+//!     gives them that of the last (`ca_rtt_us`), without the delay.
 
 use alloc::boxed::Box;
 
@@ -73,26 +79,7 @@ impl RecoveryKind for Rack {
     const UNDOES: bool = true;
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
-        let common = Common::of(values);
-        Box::new(RackRecovery {
-            seq: Sequence::default(),
-            rto: Rto::new(values),
-            board: Scoreboard::default(),
-            flight: Flight::default(),
-            latest: Latest::default(),
-            reordering: Reordering::new(common.dupackthreshold as u32),
-            probe: TailProbe::new(Time::from_secs_f64(common.least_rto())),
-            reduction: Reduction::default(),
-            doubt: Doubt::default(),
-            state: State::Open,
-            recover: 0,
-            reorder_at: Time::NEVER,
-            head: false,
-            frto: false,
-            new_first: false,
-            resent: 0,
-            duplicates: 0,
-        })
+        Box::new(RackRecovery::new(values))
     }
 }
 
@@ -117,6 +104,8 @@ struct RackRecovery {
     reordering: Reordering,
     probe: TailProbe,
     reduction: Reduction,
+    /// The flight of an episode follows `reduction`, not only the window.
+    reduces: bool,
     doubt: Doubt,
     state: State,
     /// The episode ends here.
@@ -135,6 +124,30 @@ struct RackRecovery {
 }
 
 impl RackRecovery {
+    fn new(values: &Values) -> RackRecovery {
+        let common = Common::of(values);
+        RackRecovery {
+            seq: Sequence::default(),
+            rto: Rto::new(values),
+            board: Scoreboard::default(),
+            flight: Flight::default(),
+            latest: Latest::default(),
+            reordering: Reordering::new(common.dupackthreshold as u32),
+            probe: TailProbe::new(Time::from_secs_f64(common.least_rto())),
+            reduction: Reduction::default(),
+            reduces: true,
+            doubt: Doubt::default(),
+            state: State::Open,
+            recover: 0,
+            reorder_at: Time::NEVER,
+            head: false,
+            frto: false,
+            new_first: false,
+            resent: 0,
+            duplicates: 0,
+        }
+    }
+
     /// Nothing is missing, nothing was lost lately, and no probe waits for its answer.
     fn is_quiet(&self) -> bool {
         self.state == State::Open && self.board.is_empty() && self.flight.lost.is_empty() && !self.probe.is_open()
@@ -297,8 +310,8 @@ impl Recovery for RackRecovery {
             return Next::Resend(self.seq.acked);
         }
         let window = match self.state {
-            State::Recovery => self.reduction.window(cwnd as u32),
-            State::Open | State::Loss => cwnd as u32,
+            State::Recovery if self.reduces => self.reduction.window(cwnd as u32),
+            _ => cwnd as u32,
         };
         if self.flight.count >= window {
             return Next::Nothing;
@@ -391,6 +404,9 @@ impl Recovery for RackRecovery {
         Some(before)
     }
 
+    fn leave_repair_to_window(&mut self) {
+        self.reduces = false;
+    }
     fn on_rtt(&mut self, rtt: Time) {
         self.rto.sample(rtt, &self.seq);
         self.reordering.sample(Time::ZERO, rtt);

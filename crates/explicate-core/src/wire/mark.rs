@@ -57,6 +57,11 @@ impl Mark {
     pub fn waited(self) -> Option<Time> {
         (self.code < self.most - 1).then(|| self.scale.time(self.code.saturating_sub(1).into()))
     }
+    /// Whether the waiting time exceeds those that the mark gives in fine steps.
+    #[inline]
+    pub fn is_coarse(self) -> bool {
+        self.scale.fine_steps > 0 && u64::from(self.code) > 1 + self.scale.fine_steps
+    }
     /// The mark after one more router, in which the packet waits for `wait`.
     #[inline]
     #[must_use]

@@ -22,8 +22,8 @@ fn paths() {
     assert_eq!(link(&s, "s0->r1").rate, Rate::mbps(10_000), "access is ten times the middle by default");
     assert_eq!(set(SMALL, &[("flows.one.count", "7")]).flows[0].count, 7);
     assert_eq!(set(SMALL, &[("flows.0.count", "7")]).flows[0].count, 7);
-    assert_eq!(set(SMALL, &[("flows.one.params.min_rto", "1s")]).flows[0].values.given(), [("min_rto", 1.0)]);
-    assert_eq!(set(SMALL, &[("flows.one.paced", "true")]).flows[0].values.given(), [("paced", 1.0)]);
+    assert_eq!(set(SMALL, &[("flows.one.params.min_rto", "1s")]).flows[0].values.number("min_rto"), Some(1.0));
+    assert_eq!(set(SMALL, &[("flows.one.paced", "true")]).flows[0].values.number("paced"), Some(1.0));
     assert_eq!(set(SMALL, &[("flows.one.start.spread", "1s"), ("duration", "5s")]).duration, Time::secs(5));
     let s = set(SMALL, &[("sampling.every", "1s"), ("sampling.of", "[\"queue\"]")]);
     assert_eq!((s.sampling.every, s.sampling.of.len()), (Some(Time::secs(1)), 1));

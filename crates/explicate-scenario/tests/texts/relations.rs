@@ -155,10 +155,17 @@ fn cases() -> Vec<Case> {
         ),
         (
             "`queue` of a host whose link is the slowest",
-            access("5Mbit/s", ""),
-            6,
+            format!("stack = \"ns2\"\n{}", access("5Mbit/s", "")),
+            7,
             "the queue of host s0 is unlimited and its link s0->r1 is the slowest",
-            access("5Mbit/s", ", queue = { limit = \"1bdp\" }"),
+            access("5Mbit/s", ""),
+        ),
+        (
+            "`host_queue` where the host's port has a `queue`",
+            access("100Mbit/s", ", queue = \"droptail\"") + "params = { host_queue = \"fifo\" }\n",
+            13,
+            "`host_queue` has no effect on the flows of `one`: s0->r1 has a `queue`",
+            access("100Mbit/s", "") + "params = { host_queue = \"fifo\" }\n",
         ),
         (
             "`classes` with one class: `weight`",
@@ -400,6 +407,8 @@ fn one_warning_a_cause() {
         warnings
     };
     let hosts = |name: &str, sets: &[(&str, &str)], start: &str, where_: &str| {
+        assert_eq!(said(name, sets), [""; 0], "hosts of today push back");
+        let sets = &[sets, &[("stack", "ns2")]].concat()[..];
         let [warning] = &said(name, sets)[..] else { panic!("{name} {sets:?}: {:#?}", said(name, sets)) };
         let said = message(warning);
         assert!(said.contains(start) && said.ends_with(where_), "{warning}");

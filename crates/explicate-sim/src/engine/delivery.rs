@@ -38,8 +38,11 @@ impl Engine {
             }
             return Due::NOTHING;
         }
-        let place = ends.back;
-        if packet.transport.sack_count() > 0 {
+        let (place, bytes) = (ends.back, packet.ip_len as u32);
+        if !self.host_queues.is_empty() {
+            self.answer_from_host(self.now, place, bytes);
+        }
+        if self.arena.get(slot).transport.sack_count() > 0 {
             self.arena.set_sack(slot, &self.sack);
         }
         Due::forward(slot, place)

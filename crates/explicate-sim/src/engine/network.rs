@@ -76,7 +76,7 @@ impl Engine {
             receiver,
             source,
             processing,
-            host: Place::NONE,
+            host: Place::FREE,
             start,
             number: member.number,
             completed: Time::NEVER,

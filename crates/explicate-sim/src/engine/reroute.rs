@@ -35,12 +35,16 @@ impl Engine {
 
     pub(super) fn change_routes(&mut self, index: u32) {
         let change = &mut self.changes[index as usize];
-        for (flow, RoutePair { forward, back }) in core::mem::take(&mut change.flows) {
+        let (flows, find_route) = (core::mem::take(&mut change.flows), change.find_route.take());
+        for (flow, RoutePair { forward, back }) in flows {
             let ends = &mut self.ends[flow as usize];
             (ends.forward, ends.back) = (forward, back);
+            if !self.host_queues.is_empty() {
+                self.place_in_host(flow as usize);
+            }
         }
-        if let Some(find_route) = change.find_route.take() {
-            self.find_route = Some(find_route);
+        if find_route.is_some() {
+            self.find_route = find_route;
         }
         self.control_routes.clear();
     }

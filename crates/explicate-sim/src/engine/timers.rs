@@ -106,6 +106,9 @@ impl Engine {
         }
         let place = ends.back;
         self.arena.set_sack(slot, &self.sack);
+        if !self.host_queues.is_empty() {
+            self.answer_from_host(self.now, place, self.arena.get(slot).ip_len as u32);
+        }
         Due::forward(slot, place)
     }
 

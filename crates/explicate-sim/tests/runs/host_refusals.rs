@@ -21,6 +21,7 @@ fn ran(rate: &str, queue: &str) -> (Vec<String>, [u64; 2]) {
     let text = format!(
         r#"
 duration = "5s"
+stack = "ns2" # whose hosts have no queue of their own
 [topology]
 kind = "dumbbell"
 pairs = 2
@@ -105,7 +106,8 @@ start = "{start}"
 #[test]
 fn places_of_what_a_run_warns_of() {
     let head = "duration = \"5s\"\n";
-    let flow = "[[flows]]\nname = \"loud\"\nprotocol = \"greedy/none\"\nparams = { rate = \"10Mbit/s\" }\n";
+    let flow =
+        "[[flows]]\nname = \"loud\"\nstack = \"ns2\"\nprotocol = \"greedy/none\"\nparams = { rate = \"10Mbit/s\" }\n";
     let nodes = "node = [{ name = \"a\" }, { name = \"b\" }]\n";
     let narrow = "rate = \"2Mbit/s\", delay = \"5ms\", queue = { limit = \"10pkt\" }";
     let access = "[topology]\npairs = 1\nbottleneck = { rate = \"1Mbit/s\", delay = \"9ms\" }\naccess = ";

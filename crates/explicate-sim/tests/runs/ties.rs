@@ -100,7 +100,7 @@ fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
         ("topology.bottleneck.rate", "100Mbit/s"),
         ("flows.greedy.protocol", "reno"),
         ("flows.greedy.start", start),
-        ("runs", "24"),
+        ("runs", "72"),
     ];
     let set = set.map(|(key, value)| (key.to_string(), value.to_string()));
     match Scenario::parse(text, "dumbbell.toml", Path::new("."), &set) {
@@ -113,6 +113,35 @@ fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
 fn flows_of_the_template_that_start_together_are_alike() {
     let said = unlike(&template_of_reno("1s"));
     assert!(said.is_none(), "{}", said.unwrap_or_default());
+}
+
+/// Two flows of one host that start together share its queue alike, whether its line is the narrow one or another.
+#[test]
+fn two_flows_of_a_host_are_alike() {
+    for kind in ["fifo", "fq_codel", "fq"] {
+        for narrow in ["100Mbit/s", "10Mbit/s"] {
+            let said = unlike(&goodputs(&common::scenario(&format!(
+                r#"
+                duration = "12s"
+                warmup = "2s"
+                runs = 24
+                [topology]
+                kind = "dumbbell"
+                pairs = 1
+                access = {{ rate = "20Mbit/s", delay = "1ms" }}
+                bottleneck = {{ rate = "{narrow}", delay = "10ms" }}
+                [[flows]]
+                name = "f"
+                count = 2
+                protocol = "reno"
+                packet = "1000B"
+                start = "1s"
+                params = {{ host_queue = "{kind}" }}
+            "#
+            ))));
+            assert!(said.is_none(), "{kind}, {narrow}: {}", said.unwrap_or_default());
+        }
+    }
 }
 
 /// Its flows start half a second apart, so they are not equal; but none starves in every run because of its place in the list.

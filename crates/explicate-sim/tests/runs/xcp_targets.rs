@@ -69,6 +69,7 @@ fn small_windows_get_the_share_of_large_ones() {
         count = 30
         protocol = "xcp"
         packet = "1050B"
+        params = { host_queue = "none" } # as in ns-2
         start = { uniform = "100ms" }
         "#);
     let goodput = done.flows("f", "goodput_bps");

@@ -40,8 +40,10 @@ parameters! {
         /// Acknowledgements at the beginning that do not wait for a second packet, so that delaying does not slow
         /// slow start.
         quick_acks: Packets = 0.0, in 0.0..=1e6, "RFC 5681 section 4.2 permits it; Linux sends up to 16";
-        /// The sending host's queue, which the simulator adds: none; or fifo, in which a flow has two super-packets at most and all
-        /// flows 1000 packets or 0.2 s of the line, and which then takes no more instead of dropping.
+        /// The sending host's queue, which the simulator adds where the port of its link has none: a flow has two super-packets or 1 ms
+        /// of its rate there at most, and what has no room waits in the transport instead of being dropped. fifo: in order, 1000
+        /// packets or 0.2 s of the line for all flows; fq_codel: flows take turns; fq: turns, and flows are paced as Linux paces them;
+        /// none: no queue of its own, packets join the port at once.
         host_queue: HostQueue = HostQueue::None, "Linux 6.18, tcp_small_queue_check";
         /// Packets are ECN-capable: routers mark instead of dropping.
         ecn: Flag = false, "RFC 3168";
@@ -61,6 +63,13 @@ parameters! {
         air_loss: Fraction = AIR_LOSS, in 0.0..=0.9, "ours";
         /// The receiving end does not support the explicit protocol.
         refuse_explicit: Flag = false, "paper I section III";
+    }
+}
+
+impl Params {
+    /// Whether something spaces the flow's packets if its controller does not.
+    pub fn is_paced(&self) -> bool {
+        self.paced || self.host_queue == HostQueue::Fq
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connection set-up: a SYN offers options, its answer grants some, and the flow continues without the others.
 
+use super::below::Paced;
 use super::fallback::Own;
 use super::round_trip::in_ticks;
 use super::{SenderEndpoint, State, header_bytes};
@@ -22,13 +23,16 @@ impl SenderEndpoint {
         let fallback = self.fallback.take();
         if let Some(fallback) = fallback.filter(|_| refused) {
             let payload = self.payload();
-            let own = Own { initial_window: self.initial_window, paced: self.paced };
+            let own = Own { initial_window: self.initial_window, paced: self.paced != Paced::No };
             self.congestion = Congestion::NONE;
             self.overhead = header_bytes(false) as u8;
             self.options &= !option::EXPLICIT;
             // Segments were counted with the explicit payload, which is kept; the packets become shorter.
             self.sender = fallback.sender(own, (payload + header_bytes(false)) as f64);
             self.interest = self.sender.interest();
+            if self.sender.limits_repair() {
+                self.recovery.leave_repair_to_window();
+            }
         }
         let rtt = in_ticks(self.tick, now, exact);
         self.rwnd = header.window();

@@ -264,7 +264,8 @@ fn echoes_of_no_packet_are_counted() {
     assert_eq!(sum.ignored_echoes, u32::MAX, "sessions add up, and saturate");
 }
 
-/// A window of 10 over 100 ms is paced at 10 ms a packet: two leave every 20 ms. A window of 400 has four packets in a millisecond.
+/// A window of 20 over 100 ms is paced at 5 ms a packet: two leave every 10 ms. A window of 400 has four packets in a millisecond. The
+/// first nine leave at once, and the first burst with them.
 #[test]
 fn super_packets_leave_together() {
     let departures = |window: f64, bursts: f64| -> Vec<(f64, usize)> {
@@ -279,7 +280,93 @@ fn super_packets_leave_together() {
             })
             .collect()
     };
-    assert_eq!(departures(10.0, 1.0), [(100.0, 2), (120.0, 2), (140.0, 2)]);
-    assert_eq!(departures(400.0, 1.0), [(100.0, 4), (101.0, 4), (102.0, 4)]);
+    assert_eq!(departures(20.0, 1.0), [(100.0, 11), (110.0, 2), (120.0, 2)]);
+    assert_eq!(departures(400.0, 1.0), [(100.0, 13), (101.0, 4), (102.0, 4)]);
     assert_eq!(departures(10.0, 0.0), [(100.0, 1), (110.0, 1), (120.0, 1)]);
+}
+
+/// Packets of 1000 bytes leave the host one by one, 10 ms each. How many a flow hands down that has a rate of this.
+#[test]
+fn small_queues_are_two_super_packets_or_a_millisecond() {
+    let handed = |protocol: &str, window: f64| {
+        let mut ends = Ends::new(protocol, &[("initial_window", window)]).open(u64::MAX);
+        let mut departs = RTT;
+        let mut count = 0;
+        while ends.packet(RTT).is_some() {
+            departs += Time::millis(10);
+            count += 1;
+            ends.flow.queued_until(RTT, departs);
+        }
+        // The first has left: one more goes.
+        assert_eq!(ends.flow.poll_timeout(), RTT + Time::millis(10), "{count}");
+        ends.flow.handle_timeout(RTT + Time::millis(10));
+        assert!(ends.packet(RTT + Time::millis(10)).is_some());
+        count
+    };
+    // In slow start two windows of 8, 1000 and 6000 packets in 100 ms: 0.16, 20 and 120 a millisecond, in super-packets of 2,
+    // 20 and 64 kB, which are 65.
+    assert_eq!(handed("reno", 8.0), 4);
+    assert_eq!(handed("reno", 1000.0), 40);
+    assert_eq!(handed("reno", 6000.0), 131);
+    // A millisecond of 200 packets is more than two of 64 kB.
+    assert_eq!(handed("reno", 10_000.0), 200);
+}
+
+/// Linux, `tcp_is_cwnd_limited`: while the host holds a packet back, a window of up to twice what is in flight is used in slow start,
+/// later a full one.
+#[test]
+fn a_window_that_the_host_holds_back_is_used() {
+    let used = |lost: bool, sent: usize| {
+        let mut ends = Ends::new("reno", &[("initial_window", 8.0)]).open(u64::MAX);
+        if lost {
+            ends.flow.sender.on_loss(&crate::testing::loss(RTT, LossKind::Duplicates, 16));
+            ends.flow.allow();
+        }
+        (0..sent).for_each(|_| assert!(ends.packet(RTT).is_some()));
+        ends.flow.hold_back(RTT + Time::millis(1));
+        assert!(ends.packet(RTT).is_none());
+        ends.flow.window_limited
+    };
+    assert_eq!([3, 4, 7].map(|sent| used(false, sent)), [false, true, true]);
+    assert_eq!([4, 7, 8].map(|sent| used(true, sent)), [false, false, true]);
+}
+
+/// `fq` lets nine packets go, and paces those after them: two windows in a round trip in slow start, in super-packets of two.
+#[test]
+fn fq_paces_from_the_tenth_on() {
+    let mut ends = Ends::new("reno", &[("initial_window", 20.0), ("host_queue", 3.0)]).open(u64::MAX);
+    assert_eq!(ends.burst(RTT).len(), 11);
+    // 100 ms / 40 for each packet.
+    let next = RTT + Time::micros(5000);
+    assert_eq!(ends.flow.poll_timeout(), next);
+    assert_eq!(ends.burst(Time(next.0 - 1)).len(), 0);
+    assert_eq!(ends.burst(next).len(), 2);
+    let mut free = Ends::new("reno", &[("initial_window", 20.0), ("host_queue", 2.0)]).open(u64::MAX);
+    assert_eq!(free.burst(RTT).len(), 20);
+}
+
+/// Linux, `tcp_update_skb_after_send`: at 5 ms a packet two leave every 10 ms. A burst that leaves 3 ms after pacing allows it, because the
+/// window was full, is followed by the next after 7 ms; one that leaves 20 ms late by the next after half of 10 ms.
+#[test]
+fn a_late_burst_has_credit() {
+    let given = [("paced", 1.0), ("bursts", 1.0), ("initial_window", 19.0)];
+    let mut ends = Ends::new("reno", &given).open(1_000_000);
+    let pacing = Some(Rate::from_bytes_per_sec(200_000.0));
+    ends.flow.allowance.pacing = pacing;
+    let (mut now, mut packets) = (RTT, Vec::new());
+    while packets.len() < 19 {
+        packets.extend(ends.burst(now));
+        now = ends.flow.poll_timeout();
+    }
+    let (allowed, mut packets) = (now, packets.into_iter());
+    let mut wait_after = |now: Time| {
+        for packet in packets.by_ref().take(2) {
+            ends.answer(now, packet);
+        }
+        ends.flow.allowance.pacing = pacing;
+        assert_eq!(ends.burst(now).len(), 2);
+        ends.flow.poll_timeout().since(now)
+    };
+    assert_eq!(wait_after(allowed + Time::millis(3)), Time::millis(7));
+    assert_eq!(wait_after(allowed + Time::millis(30)), Time::millis(5));
 }

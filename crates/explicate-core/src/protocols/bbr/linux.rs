@@ -4,6 +4,7 @@
 //! | symbol | name here | unit | value |
 //! | --- | --- | --- | --- |
 //! | bbr_pacing_margin_percent | [`MARGIN`] | | 1 % |
+//! | bw | `maximum` | segments/s | of eleven rounds |
 //! | bbr_tso_segs_goal | [`Linux::super_packet`] | segments | a millisecond, 1 below 1.2 Mbit/s, else 2 at least |
 //! | extra_acked | `extra` | segments | max over 5 to 10 rounds, at most 100 ms of bandwidth |
 //! | lt_bw, lt_use_bw | `LongTerm::bandwidth`, `uses` | segments/s | |
@@ -12,8 +13,10 @@
 //! | bbr_lt_bw_ratio, bbr_lt_bw_diff | [`ALIKE`], [`ALIKE_BYTES`] | | 1/8, 500 bytes/s |
 //! | bbr_lt_bw_max_rtts | [`LONG_TERM_ROUNDS`] | rounds | 48 |
 
+use super::maximum::Maximum;
 use super::{BbrSender, CYCLE, HIGH_GAIN, MIN_PIPE, Mode, Repair};
 use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Sent, Undo};
+use crate::protocols::common::delivery::Sample;
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -45,6 +48,7 @@ impl LinuxSender {
 
 impl Sender for LinuxSender {
     const HAS_TIMER: bool = <BbrSender as Sender>::HAS_TIMER;
+    const LIMITS_REPAIR: bool = <BbrSender as Sender>::LIMITS_REPAIR;
 
     fn allowance(&self) -> Allowance {
         self.bbr.allowance()
@@ -94,6 +98,20 @@ impl BbrSender {
         let probes = self.mode == Mode::ProbeBandwidth && self.phase == 0;
         linux.budget(product + more, self.pacing, probes)
     }
+    /// `bbr_update_bw`: returns whether the sample begins a round trip.
+    fn take_bandwidth(&mut self, linux: &mut Linux, sample: &Sample) -> bool {
+        let begins = sample.prior_delivered >= self.round_end;
+        if begins {
+            self.round_end = self.delivery.delivered();
+            self.conserving = false;
+            linux.rounds += 1;
+        }
+        let rate = sample.rate();
+        if !sample.limited || rate >= self.bandwidth {
+            self.bandwidth = linux.maximum.take(linux.rounds, rate);
+        }
+        begins
+    }
     /// `bbr_set_pacing_rate`.
     fn pace_at(&mut self, bandwidth: f64, gain: f64) {
         let rate = MARGIN * gain * bandwidth;
@@ -110,7 +128,7 @@ impl BbrSender {
         let delivered = self.delivery.delivered();
         let arrived = delivered - before;
         let losses = linux.losses(ack, arrived);
-        let begins = sample.as_ref().is_some_and(|s| self.update_bandwidth(s));
+        let begins = sample.as_ref().is_some_and(|s| self.take_bandwidth(linux, s));
         let limited = sample.is_some_and(|s| s.limited);
         if sample.is_some() {
             let round = Round { now: ack.now, begins, arrived, delivered, losses, limited };
@@ -134,7 +152,7 @@ impl BbrSender {
         if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight_of(linux, self.bandwidth, 1.0, 0.0) {
             self.enter_probe_bandwidth(ack.now);
         }
-        self.update_rtprop(ack, begins);
+        self.measure_rtprop(ack, begins, ack.rtt < self.rtprop);
         if self.mode == Mode::ProbeBandwidth && linux.long_term.uses {
             self.pacing_gain = 1.0;
         }
@@ -201,6 +219,7 @@ impl BbrSender {
         }
         (self.repair, self.conserving, self.cwnd) = (Repair::Lasts, false, 1.0);
         self.full_bandwidth = 0.0;
+        self.delivery.on_timeout();
         linux.on_timeout();
         let delivered = self.delivery.delivered();
         let round = Round { now: loss.now, begins: true, arrived: 0, delivered, losses: 1, limited: false };
@@ -238,6 +257,9 @@ pub(super) struct Linux {
     packet: f64,
     /// Segments in flight after the last event.
     in_flight: u32,
+    /// Round trips so far, and the maximum of the bandwidth of the last ones.
+    rounds: u32,
+    maximum: Maximum,
     // Aggregation.
     epoch: Time,
     epoch_arrived: u64,
@@ -254,6 +276,8 @@ impl Linux {
         Linux {
             packet,
             in_flight: 0,
+            rounds: 0,
+            maximum: Maximum::default(),
             epoch: Time::ZERO,
             epoch_arrived: 0,
             extra: [0.0; 2],
@@ -465,7 +489,9 @@ mod tests {
         let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
         let mut s = LinuxSender::new(&init);
         let b = &mut s.bbr;
-        (b.bandwidth, b.best[0], b.rtprop, b.filled) = (100.0, 100.0, Time::millis(80), true);
+        (b.bandwidth, b.rtprop, b.filled) = (100.0, Time::millis(80), true);
+        s.linux.maximum.take(0, 100.0);
+        let b = &mut s.bbr;
         b.enter_probe_bandwidth(Time::secs(1));
         b.enter_phase(3, Time::secs(1));
         (b.rtprop_at, b.pacing, b.cwnd) = (Time::secs(1), 99.0, 20.0);
@@ -483,6 +509,32 @@ mod tests {
             ..testing::ack(now, &Congestion::NONE)
         });
         s.bbr.cwnd
+    }
+
+    /// A round trip as short as the minimum is no new one: ten seconds after the first, whatever came since, it is measured anew.
+    #[test]
+    fn an_equal_round_trip_does_not_put_off_the_probe() {
+        let mut s = informed();
+        let mut mode_at = |ms: u64| {
+            let (now, rtt) = (Time::millis(ms), Time::millis(80));
+            s.on_ack(&Ack { in_flight: 8, rtt, srtt: rtt, ..testing::ack(now, &Congestion::NONE) });
+            s.bbr.mode
+        };
+        assert_eq!([6_000, 11_000].map(&mut mode_at), [Mode::ProbeBandwidth; 2]);
+        assert_eq!(mode_at(11_001), Mode::ProbeRtt);
+    }
+
+    /// A rate that the application limited is no sample, so nothing in the maximum ages: 100 stays for as many rounds as it lasts.
+    #[test]
+    fn the_maximum_stays_while_the_application_is_the_limit() {
+        let mut s = informed();
+        let sample = |limited| Sample { prior_delivered: 0, delivered: 5, interval: Time::millis(100), limited };
+        (0..30).for_each(|_| {
+            s.bbr.take_bandwidth(&mut s.linux, &sample(true));
+        });
+        assert_eq!(s.bbr.bandwidth, 100.0);
+        s.bbr.take_bandwidth(&mut s.linux, &sample(false));
+        assert_eq!(s.bbr.bandwidth, 50.0);
     }
 
     /// 2 * 8 + 3 super-packets of a segment each are 19: an even number is 20. Pacing is 99 segments/s.

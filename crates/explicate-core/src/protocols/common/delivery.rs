@@ -95,6 +95,8 @@ pub(crate) struct DeliveryRate {
     first_sent: Time,
     /// Samples are limited by the application until this number of segments is delivered.
     limited_until: u64,
+    /// The retransmission timer expired with data outstanding, not all of which are acknowledged: that none are in flight is a guess.
+    timed_out: bool,
     records: VecDeque<Record>,
     /// Number of the first packet in `records`.
     first: u32,
@@ -116,9 +118,15 @@ impl DeliveryRate {
         self.limited_until = self.delivered + in_flight as u64 + 1;
     }
 
+    /// The retransmission timer expired. What is outstanding counts as in flight for the samples (section 3.2 compares SND.UNA with
+    /// SND.NXT): otherwise late acknowledgements would be measured over too short a time.
+    pub(crate) fn on_timeout(&mut self) {
+        self.timed_out = true;
+    }
+
     /// A packet leaves.
     pub(crate) fn on_send(&mut self, packet_number: u32, sent: &Sent) {
-        if sent.in_flight == 0 {
+        if sent.in_flight == 0 && !self.timed_out {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
         }
         if packet_number != self.first.wrapping_add(self.records.len() as u32) {
@@ -141,6 +149,7 @@ impl DeliveryRate {
     /// where clocks and bursts would dominate (section 3.3).
     pub(crate) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
         let arrived = self.arrivals.count(ack);
+        self.timed_out &= ack.cumulative < ack.highest_sent;
         if arrived > 0 {
             self.delivered += arrived as u64;
             self.delivered_at = ack.now;
@@ -240,6 +249,22 @@ mod tests {
         assert!(samples.len() > 70);
         let most = samples.iter().map(Sample::rate).fold(0.0, f64::max);
         assert!((most - 100.0).abs() < 1e-9, "{most} segments a second");
+    }
+
+    /// Ten segments leave at 0 ms, the timer expires at 1000 ms, and the first leaves again. The original of the first arrives late, with all
+    /// others, 10 ms later: ten segments since 0 ms, not in 10 ms. When all are acknowledged the next begins anew.
+    #[test]
+    fn a_timeout_does_not_shorten_what_is_measured() {
+        let mut rate = DeliveryRate::default();
+        (0..10).for_each(|n| rate.on_send(n, &testing::sent(Time::ZERO, n)));
+        rate.on_timeout();
+        rate.on_send(10, &testing::sent(Time::secs(1), 0));
+        let all = Ack { selective: true, highest_sent: 10, cumulative: 10, ..ack(1010, 10, 10) };
+        let sample = rate.on_ack(&all, Time::ZERO).expect("a sample");
+        assert_eq!((sample.delivered, sample.interval), (10, Time::millis(1010)));
+        rate.on_send(11, &testing::sent(Time::secs(5), 0));
+        let next = Ack { selective: true, highest_sent: 11, cumulative: 11, ..ack(5100, 11, 1) };
+        assert_eq!(rate.on_ack(&next, Time::ZERO).map(|sample| sample.interval), Some(Time::millis(100)));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Window {
     }
     /// A window in slow start, by the rules that the flow's parameters select.
     pub(crate) fn of(init: &SenderInit<'_>, params: WindowParams) -> Window {
-        let observer = Observer::new(params.hystart.hystart, init.packet, Params::of(init.values).paced);
+        let observer = Observer::new(params.hystart.hystart, init.packet, Params::of(init.values).is_paced());
         let usage = Usage::new(params.usage, init.initial_window);
         let any = observer.is_some() || usage.is_some();
         Window { rules: any.then(|| Box::new(Rules { observer, usage })), ..Window::new(init.initial_window) }

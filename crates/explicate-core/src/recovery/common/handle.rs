@@ -62,6 +62,10 @@ impl RecoveryHandle {
     pub(crate) fn at(&self) -> &RecoveryState {
         &self.at
     }
+    /// See [`crate::recovery::Recovery::leave_repair_to_window`].
+    pub(crate) fn leave_repair_to_window(&mut self) {
+        self.recovery.leave_repair_to_window();
+    }
     /// The connection is set up, with the round-trip time `rtt`.
     pub(crate) fn connected(&mut self, rtt: Time) {
         self.recovery.on_rtt(rtt);

@@ -25,12 +25,19 @@ impl RackRecovery {
         self.frto = false;
         self.new_first = false;
         self.head = false;
-        self.reordering.episode_ends(undone);
         if undone {
             self.doubt.end();
-        } else if self.flight.resent == 0 {
+            return;
+        }
+        self.reordering.episode_ends();
+        if self.flight.resent == 0 {
             self.doubt.settle();
         }
+    }
+    /// The receiver has reported all retransmissions as duplicates.
+    fn end_by_duplicates(&mut self) {
+        self.reordering.undone_by_duplicates();
+        self.end(true);
     }
 
     /// What an acknowledgement means for the episode. Returns whether the response is taken back, and whether losses are looked for.
@@ -42,7 +49,7 @@ impl RackRecovery {
             State::Open => {
                 let undone = self.doubt.by_duplicates();
                 if undone {
-                    self.end(true);
+                    self.end_by_duplicates();
                 }
                 (undone, true)
             }
@@ -51,7 +58,7 @@ impl RackRecovery {
                 (needless, true)
             }
             State::Recovery if self.doubt.by_duplicates() => {
-                self.end(true);
+                self.end_by_duplicates();
                 (true, true)
             }
             State::Recovery if by_stamp => {

@@ -19,7 +19,7 @@ pub(super) struct Reordering {
     degree: u32,
     /// Quarters of the minimum round trip.
     steps: u8,
-    persists: u8,
+    pub(super) persists: u8,
     /// DSACKs count once until a segment from here on is acknowledged.
     round: u32,
     /// Reported segments from which on nothing waits.
@@ -84,15 +84,40 @@ impl Reordering {
             self.persists = PERSISTS;
         }
     }
-    /// An episode ended; with `undone` its response was taken back.
-    pub(super) fn episode_ends(&mut self, undone: bool) {
-        if undone {
-            self.persists = (self.persists + 1).min(PERSISTS);
-            return;
-        }
+    /// Duplicates that the receiver reported took a response back (`tcp_try_undo_dsack`).
+    pub(super) fn undone_by_duplicates(&mut self) {
+        self.persists = (self.persists + 1).min(PERSISTS);
+    }
+    /// An episode ended, and its response was not taken back.
+    pub(super) fn episode_ends(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
             self.steps = 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A minimum of 100 ms, widened once to 50 ms: narrow again after 16 episodes. One that duplicates took back counts as one more, one that
+    /// time stamps took back as none.
+    #[test]
+    fn a_widened_window_persists_for_episodes() {
+        let episodes = |undone: u32| {
+            let mut r = Reordering::new(3);
+            r.sample(Time::ZERO, Time::millis(100));
+            r.behind(1);
+            r.needless(1, 10);
+            (0..4).for_each(|_| r.episode_ends());
+            (0..undone).for_each(|_| r.undone_by_duplicates());
+            let wide = |r: &Reordering| r.wait(false, 0, Time::secs(1)) == Time::millis(50);
+            (1..).find(|_| {
+                r.episode_ends();
+                !wide(&r)
+            })
+        };
+        assert_eq!([0, 1, 3, 9].map(episodes), [12, 13, 15, 16].map(Some));
     }
 }

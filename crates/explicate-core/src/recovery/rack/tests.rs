@@ -65,6 +65,31 @@ fn a_lost_retransmission_is_found() {
     assert_eq!((outcome.loss, r.next(5.0, 100)), (None, Next::Resend(0)));
 }
 
+/// Of 20 segments three are reported and the first is lost: 16 are in flight. Proportional reduction lets as many leave as arrived; a
+/// window of 25 that limits repairs by itself (in Linux that of BBR, `cong_control`) lets 9 leave.
+#[test]
+fn a_window_that_limits_repairs_is_the_only_limit() {
+    let left = |limits: bool| {
+        let mut r = sent(20);
+        if limits {
+            r.leave_repair_to_window();
+        }
+        ack(&mut *r, 103, 0, &[(1, 4)], 3);
+        (0..)
+            .take_while(|n| {
+                let segment = match r.next(25.0, 100) {
+                    Next::Nothing => return false,
+                    Next::Resend(segment) => segment,
+                    Next::New => r.state().next,
+                };
+                r.on_sent(ms(103), segment, 20 + n);
+                true
+            })
+            .count()
+    };
+    assert_eq!((left(false), left(true)), (3, 9));
+}
+
 /// PTO: two round trips and 2 ms; with one segment in flight 200 ms more. The probe is new data, or the last segment again.
 #[test]
 fn the_tail_is_probed() {
@@ -134,6 +159,27 @@ fn duplicates_take_an_episode_back() {
     assert!(!ack(&mut *r, 206, 6, &[(900, 901)], 106).undo, "never sent");
     assert!(ack(&mut *r, 206, 6, &[(2, 3)], 106).undo);
     assert!(!ack(&mut *r, 206, 6, &[(2, 3)], 106).undo, "once");
+}
+
+/// Of responses that are taken back, only those by duplicates prolong a widened window (`tcp_try_undo_dsack`).
+#[test]
+fn only_duplicates_prolong_a_widened_window() {
+    let persists = |echoed: u64, duplicates: &[(u32, u32)]| {
+        let mut r = RackRecovery::new(&Values::default());
+        r.on_rtt(ms(100));
+        (0..10).for_each(|segment| r.on_sent(ms(segment as u64), segment, segment));
+        r.reordering.persists = 5;
+        ack(&mut r, 105, 0, &[(3, 6)], 5);
+        (0..3).for_each(|segment| r.on_sent(ms(106), segment, 10 + segment));
+        let mut undone = ack(&mut r, 206, 10, &[], echoed).undo;
+        for range in duplicates {
+            undone |= ack(&mut r, 206, 10, &[*range], 106).undo;
+        }
+        (undone, r.state, r.reordering.persists)
+    };
+    assert_eq!(persists(106, &[]), (false, State::Open, 4), "a repair");
+    assert_eq!(persists(2, &[]), (true, State::Open, 5), "by the time stamp");
+    assert_eq!(persists(106, &[(0, 1), (1, 2), (2, 3)]), (true, State::Open, 5), "one less by its end, one more by duplicates");
 }
 
 /// What the receiver claims to have twice is bounded by what was sent twice.
