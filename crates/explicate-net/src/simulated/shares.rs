@@ -247,35 +247,3 @@ fn parity_follows_the_losses_of_the_air() {
         assert!(took.iter().all(|took| *took <= most), "loss {loss}: {took:?} s");
     }
 }
-
-/// Gateways that are told ten times what the path carries, and measure it: an upload, and terminals of another host from 10 s later. The path
-/// has this round trip, ms, and a queue of so many bandwidth-delay products.
-fn told_too_much(round_trip: u64, queue: f64, transfer_too: bool) -> Scene {
-    let (began, rounds, every, carries) = (SECOND, 60, SECOND / 50, 4_800_000);
-    let round_trip = round_trip * 1_000_000;
-    let from = began + 10 * SECOND;
-    let mut plans: Vec<Plan> = (0..4).map(|n| keys(CLIENT + 1, from + n as u64 * 7_000_000, rounds, every)).collect();
-    if transfer_too {
-        plans.push(transfer(CLIENT, began, 10 * SECOND + rounds as u64 * (every + 2 * round_trip), true));
-    }
-    let mut scene = scene([10 * carries; 2], round_trip, plans);
-    let path = &mut scene.paths[0].2;
-    path.rate = carries as f64 / 8.0;
-    path.queue = (queue * path.rate * round_trip as f64 / 1e9) as u64;
-    for text in &mut scene.texts {
-        *text = text.replace("[wan]\n", "[wan]\ncapacity = { measured = true, floor = \"1Mbit/s\" }\n");
-    }
-    scene
-}
-
-#[test]
-fn a_line_that_is_told_ten_times_too_wide_is_measured() {
-    for round_trip in [20, 200] {
-        for queue in [0.5, 2.0] {
-            let [idle, beside] = [false, true].map(|transfer| echoes(&told_too_much(round_trip, queue, transfer)).0);
-            let added = (beside as f64 - idle as f64) / 1e6;
-            println!("{round_trip} ms, {queue} products: {added:.1} ms over idle");
-            assert!(added <= 50.0, "{round_trip} ms, {queue} products: {added} ms");
-        }
-    }
-}
