@@ -149,7 +149,9 @@ impl Losses {
         }
         self.newest = Some(number);
         let lost = (ahead.max(1) as u32 - 1).min(OUTAGE);
-        self.share = 1.0 - (1.0 - self.share) * (1.0 - weight).powi(lost as i32);
+        for _ in 0..lost {
+            self.share += weight * (1.0 - self.share);
+        }
         self.share *= 1.0 - weight;
     }
     /// The share.

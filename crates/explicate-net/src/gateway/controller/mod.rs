@@ -202,8 +202,8 @@ impl WindowController {
             Time::ZERO => 0.0,
             srtt => window * ACK_DELAY.as_secs_f64() / srtt.as_secs_f64().max(1e-3),
         };
-        let waits = if self.own_port && !self.is_limited() {
-            delayed + many
+        let waits = if self.own_port {
+            if self.is_limited() { 0.0 } else { delayed + many }
         } else if self.explicit && self.in_force() == ActiveController::Own {
             delayed.min(many)
         } else {
