@@ -25,6 +25,7 @@ mod say;
 mod send;
 mod series;
 mod tally;
+mod watch;
 mod words;
 
 /// Runs a command; the exit status is 0, 1 if it failed, 2 if its arguments are invalid.

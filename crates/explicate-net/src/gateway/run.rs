@@ -101,7 +101,7 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
             && sys::monotonic() - served >= METRICS
         {
             served = sys::monotonic();
-            metrics.set(status::metrics(&gateway));
+            metrics.set(status::metrics(&status::report(&gateway)));
         }
     }
     service.stops();
