@@ -126,6 +126,8 @@ def contents(arch: str) -> Iterator[tuple[str, bytes, int]]:
     for page in ("linux.md", "files.md", "gateway.md"):
         yield f"usr/share/doc/explicated/{page}", (ROOT / "docs" / page).read_bytes(), 0o644
     yield "usr/share/doc/explicated/gateway.toml", (ROOT / "packaging" / "gateway.toml").read_bytes(), 0o644
+    dashboard = (ROOT / "packaging" / "grafana-gateway.json").read_bytes()
+    yield "usr/share/doc/explicated/grafana-gateway.json", dashboard, 0o644
     yield "usr/share/doc/explicated/copyright", (ROOT / "LICENSE-MIT").read_bytes(), 0o644
     contact = metadata.project()["contact"]
     fields = {

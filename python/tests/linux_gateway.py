@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import shlex
+import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -346,6 +351,46 @@ def test_a_key_is_replaced_by_the_page_as_it_stands(world: World) -> None:
     log = world.folder / "A.log"
     needs = "needs key = \\\"" + world.public["PUBLIC LINE OF A"]
     eventually("the old key is refused", lambda: needs in log.read_text(encoding="utf-8"))
+
+
+def test_a_watch_fills_a_screen_and_leaves_the_terminal_as_it_was(world: World) -> None:
+    """On a terminal: the second screen, drawn over and never cleared, until Ctrl-C. Else: plain lines."""
+    join_two_sites(world)
+    with world.carried("A", "10.2.0.2") as lives:
+        lives()
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 60, 0, 0))
+        words = world.inside("A", "exec explicated gateway status --watch --interval 0.2")
+        with subprocess.Popen(words, stdout=theirs, stderr=theirs) as watch:
+            os.close(theirs)
+            shown = b""
+            while shown.count(b"\x1b[H") < 3:
+                shown += os.read(ours, 65536)
+            watch.send_signal(signal.SIGINT)
+            assert watch.wait(30) == 0
+        with contextlib.suppress(OSError):
+            while more := os.read(ours, 65536):
+                shown += more
+        os.close(ours)
+        text = shown.decode()
+        assert text.startswith("\x1b[?1049h\x1b[?25l\x1b[H")
+        assert text.endswith("\x1b[?25h\x1b[?1049l")
+        assert "\x1b[2J" not in text
+        frame = text.split("\x1b[H")[2].removesuffix("\x1b[J")
+        lines = frame.split("\x1b[K")[:-1]
+        assert len(lines) <= 12
+        assert max(len(line.strip()) for line in lines) <= 60
+        assert "headquarters" in frame
+        assert "10.1.0.2" in frame
+        plain = world.inside("A", "exec explicated gateway status -w -i 0.2")
+        with subprocess.Popen(plain, stdout=subprocess.PIPE, text=True) as watch:
+            assert watch.stdout is not None
+            first = [watch.stdout.readline() for _ in range(12)]
+            watch.send_signal(signal.SIGINT)
+            watch.stdout.read()
+            assert watch.wait(30) == 0
+        assert "\x1b" not in "".join(first)
+        assert any("headquarters" in line for line in first)
 
 
 def test_a_step_of_the_clock_disturbs_no_connection(world: World) -> None:

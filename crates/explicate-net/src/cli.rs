@@ -109,6 +109,9 @@ pub enum Gateway {
         /// Show it again every so many seconds, with the rates since the time before
         #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds)]
         interval: Option<f64>,
+        /// Watch it on one screen, every second or `--interval`: sites, line, who uses it, who waits for whom
+        #[arg(short, long, conflicts_with = "json")]
+        watch: bool,
     },
     /// Names what limits the transfers now: line, path, far host, capacity source
     Why(GatewayConfig),

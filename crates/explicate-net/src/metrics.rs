@@ -139,6 +139,16 @@ fn answer(request: &[u8], registry: &Registry) -> Vec<u8> {
         .into_bytes()
 }
 
+/// A report as OpenMetrics text.
+#[cfg(test)]
+pub(crate) fn text_of(report: Value) -> String {
+    let mut registry = Registry::with_prefix("explicated");
+    registry.register_collector(Box::new(Report(Mutex::new(report).into())));
+    let mut lines = String::new();
+    text::encode(&mut lines, &registry).expect("a string takes all");
+    lines
+}
+
 /// The report of the last call of [`Metrics::set`]; none before the first call.
 #[derive(Debug, Default)]
 struct Report(OnceLock<Mutex<Value>>);
@@ -238,6 +248,9 @@ const COUNTERS: &[(&str, &str)] = &[
     ("line_bytes", "IP bytes sent by the gateway's port."),
     ("line_dropped", "Datagrams that found no room at the gateway's port."),
     ("line_parity", "Datagrams of parity sent."),
+    ("line_plain_dropped", "Other packets of the site that found no room at the gateway's port."),
+    ("line_plain_refused", "Other packets of the site that the kernel refused."),
+    ("line_plain_sent", "Other packets of the site sent by the gateway's port."),
     ("line_refused", "Datagrams that the kernel refused."),
     ("line_sent", "Datagrams and packets sent by the gateway's port."),
     ("malformed", "Packets with a malformed header."),
@@ -254,6 +267,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("turns", "Iterations of the forwarding loop."),
     ("port_arrived", "Packets that arrived at the queue."),
     ("port_beyond_repair", "Blocks with more losses than their parity repairs; the port is a peer of the gateway."),
+    ("port_black_holes", "How often the path to this peer of the gateway carried only shorter packets."),
     ("port_bytes", "IP bytes sent."),
     ("port_damaged", "Packets damaged by the emulated channel."),
     ("port_drops", "Packets dropped by the queue."),
@@ -261,7 +275,9 @@ const COUNTERS: &[(&str, &str)] = &[
     ("port_marks", "Packets marked with ECN."),
     ("port_packets_lost", "QUIC packets lost on the way to this peer of the gateway."),
     ("port_packets_sent", "QUIC packets sent to this peer of the gateway."),
+    ("port_received_bytes", "UDP bytes from this peer of the gateway, in the present tunnel."),
     ("port_repaired", "Datagrams from this peer of the gateway that parity repaired."),
+    ("port_sent_bytes", "UDP bytes to this peer of the gateway, in the present tunnel."),
 ];
 
 const GAUGES: &[(&str, &str)] = &[
@@ -272,17 +288,20 @@ const GAUGES: &[(&str, &str)] = &[
     ("gateway_limit_connections", "The most connections that may be open (limits.connections)."),
     ("gateway_memory_bytes", "Memory in use."),
     ("gateway_waiting_connections", "Connections that have waited for a host for half a second, here or at the peer."),
+    ("line_plain_bits_per_second", "Rate of the site's other packets through the gateway's port."),
     ("line_queue_bytes", "Bytes in the gateway's port."),
     ("line_queue_packets", "Packets in the gateway's port."),
     ("line_rate_bps", "Rate of the gateway's port."),
     ("line_source_fails", "Whether the source of the gateway's rate fails."),
     ("time_s", "Seconds since the start."),
     ("port_bits_per_second", "Rate in the last second."),
+    ("port_credit_bytes", "What this peer of the gateway may send, or has sent, that hosts here have not taken."),
     ("port_delay_ms", "Configured delay behind the queue."),
     ("port_late_p50_us", "Median lateness of departures since the start."),
     ("port_late_p99_us", "99th percentile of the lateness of departures since the start."),
     ("port_limited", "Whether TCP's window limits this peer of the gateway: signs of a narrower line."),
     ("port_loss", "Share of packets lost by the emulated channel since the start."),
+    ("port_min_rtt_ms", "Least round-trip time to this peer of the gateway."),
     ("port_path_mtu", "Longest QUIC packet on the path to this peer of the gateway."),
     ("port_queue_bytes", "Bytes in the queue."),
     ("port_queue_packets", "Packets in the queue."),
@@ -381,19 +400,10 @@ mod tests {
         assert!(!matches!(stream.read(&mut [0; 10]), Ok(1..)), "too long: closed");
     }
 
-    /// The response for a report.
-    fn lines(report: Value) -> String {
-        let mut registry = Registry::with_prefix("explicated");
-        registry.register_collector(Box::new(Report(Mutex::new(report).into())));
-        let mut lines = String::new();
-        text::encode(&mut lines, &registry).unwrap();
-        lines
-    }
-
     #[test]
     fn a_report_has_a_line_per_number() {
         let classes = json!([{ "name": "explicit", "share": 0.5 }, { "name": "other", "share": 0.25 }]);
-        let lines = lines(json!({
+        let lines = text_of(json!({
             "sent": 5, "flows": 0, "event": "report", "cpu_us_per_frame": 2.5,
             "ports": [{ "name": "eth0", "drops": 2, "queue_bytes": 7, "classes": classes },
                       { "name": "eth1", "drops": 0, "queue_bytes": 8, "classes": [] }],
@@ -427,7 +437,7 @@ mod tests {
 
     #[test]
     fn names_of_interfaces_are_escaped() {
-        let lines = lines(json!({ "ports": [{ "name": "a\"b", "drops": 1 }] }));
+        let lines = text_of(json!({ "ports": [{ "name": "a\"b", "drops": 1 }] }));
         assert!(lines.contains("explicated_port_drops_total{port=\"a\\\"b\"} 1\n"), "{lines}");
     }
 }

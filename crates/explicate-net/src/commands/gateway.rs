@@ -25,10 +25,15 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
         Gateway::Keygen { file } => say(identity::keygen(file)?),
         Gateway::Check(args) => check(&args.config),
         Gateway::Run(args) => gateway::run(&args.config),
-        Gateway::Status { config, json, interval } => {
+        Gateway::Status { config, json, interval, watch: true } => {
+            debug_assert!(!json, "clap refuses it");
+            let path = Config::load(&config.config)?.status;
+            super::watch::run(&path, interval.map_or(Duration::from_secs(1), Duration::from_secs_f64))
+        }
+        Gateway::Status { config, json, interval, watch: false } => {
             let path = Config::load(&config.config)?.status;
             match interval {
-                Some(seconds) => watch(&path, *json, Duration::from_secs_f64(*seconds)),
+                Some(seconds) => repeat(&path, *json, Duration::from_secs_f64(*seconds)),
                 None => show(&status::ask(&path)?, None, *json),
             }
         }
@@ -76,7 +81,7 @@ fn show(report: &Value, before: Option<&Value>, json: bool) -> Result<()> {
 }
 
 /// Shows the state again and again, until a signal; on a terminal in the same place.
-fn watch(path: &Path, json: bool, every: Duration) -> Result<()> {
+fn repeat(path: &Path, json: bool, every: Duration) -> Result<()> {
     const CLEAR: &str = "\x1b[H\x1b[J";
     let clear = if !json && stdout().is_terminal() { CLEAR } else { "" };
     let mut before = None;

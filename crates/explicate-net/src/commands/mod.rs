@@ -19,6 +19,7 @@ mod recv;
 mod say;
 mod send;
 mod series;
+mod watch;
 mod words;
 
 /// Runs a command; the exit status is 0, 1 if it failed, 2 if its arguments are invalid.

@@ -41,7 +41,7 @@ fn of_connections(report: &Value) -> String {
 }
 
 /// The line: its rate, what uses it, what waits, and the source of the rate.
-fn of_line(report: &Value, before: Option<&Value>) -> Vec<String> {
+pub(super) fn of_line(report: &Value, before: Option<&Value>) -> Vec<String> {
     let port = &report["port"];
     if !port.is_object() {
         return vec!["line: no `rate`, nothing is shaped".to_string()];

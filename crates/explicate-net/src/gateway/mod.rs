@@ -2,7 +2,7 @@
 //!
 //! - [`config`] reads `gateway.toml` with its [networks](network), [`identity`] holds keys, [`kernel`] changes and restores nftables,
 //!   routes and sysctls, and [`carried`] is what it remembers of connections;
-//! - [`run`](run()) opens the sockets, [`system`] is what a gateway has of its machine, [`status`] reports, [`explain`] puts reports into words, [`service`] talks to systemd;
+//! - [`run`](run()) opens the sockets, [`system`] is what a gateway has of its machine, [`status`] reports, [`explain`] puts reports into words, [`screen`] on a screen, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`tcp`] is one of them, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
 //!   QUIC connection per peer, which [`choice`] finds when both call, [`open`] lists what is carried, and [`reasons`] says why a connection failed;
@@ -39,6 +39,7 @@ pub mod queues;
 pub mod reasons;
 pub mod relay;
 pub mod run;
+pub mod screen;
 pub mod service;
 pub mod shim;
 pub mod silence;

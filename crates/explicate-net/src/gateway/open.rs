@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 
 use super::preface::Preface;
 use super::relay::{Carried, Ended};
+use super::tcp::Bytes;
 use crate::sys;
 
 /// Shorter waits are not reported, ns.
@@ -56,6 +57,8 @@ pub struct Open {
     pub held: AtomicU64,
     /// When it began, ns.
     began: u64,
+    /// Bytes of its host at this end so far, and whether that is the client.
+    host_bytes: OnceLock<(Arc<Bytes>, bool)>,
     /// What was carried, and how it ended.
     outcome: Mutex<(Carried, Option<Ended>)>,
 }
@@ -63,6 +66,16 @@ pub struct Open {
 impl Open {
     fn outcome(&self) -> MutexGuard<'_, (Carried, Option<Ended>)> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Has a host at this end, the client if it is `near`.
+    pub fn follow(&self, bytes: Arc<Bytes>, near: bool) {
+        let _ = self.host_bytes.set((bytes, near));
+    }
+    /// Bytes from the client and to it, as far as a host is at this end; and whether that is the client.
+    fn bytes(&self) -> Option<(u64, u64, bool)> {
+        let (bytes, near) = self.host_bytes.get()?;
+        let [read, written] = [&bytes.read, &bytes.written].map(|of| of.load(Ordering::Relaxed));
+        Some(if *near { (read, written, true) } else { (written, read, false) })
     }
     /// So many bytes were carried.
     pub fn set_carried(&self, carried: Carried) {
@@ -112,6 +125,7 @@ impl List {
             peer: Wait::default(),
             held: AtomicU64::new(0),
             began: sys::monotonic(),
+            host_bytes: OnceLock::new(),
             outcome: Mutex::default(),
         };
         let open = Arc::new(open);
@@ -121,6 +135,24 @@ impl List {
     /// A connection has ended.
     pub fn remove(&self, number: u64) {
         self.lock().remove(&number);
+    }
+    /// What hosts have carried in connections that are open, those with the most bytes first.
+    pub fn carrying(&self) -> Vec<Value> {
+        let all: Vec<(u64, Arc<Open>)> = self.lock().iter().map(|(number, open)| (*number, open.clone())).collect();
+        let bytes = all.into_iter().filter_map(|(number, open)| Some((open.bytes()?, number, open)));
+        let mut all: Vec<_> = bytes.collect();
+        all.sort_by_key(|((from, to, _), ..)| std::cmp::Reverse(from + to));
+        let of = |((from, to, _), number, open): ((u64, u64, bool), u64, Arc<Open>)| {
+            json!({
+                "number": number,
+                "name": open.name,
+                "client": open.preface.client.to_string(),
+                "destination": open.preface.destination.to_string(),
+                "from_client_bytes": from,
+                "to_client_bytes": to,
+            })
+        };
+        all.into_iter().take(REPORTED).map(of).collect()
     }
     /// Those that have waited for some time, the longest present waits first, and how many wait now.
     pub fn waiting(&self) -> (Vec<Value>, usize) {
@@ -143,6 +175,7 @@ impl List {
                 "destination": open.preface.destination.to_string(),
                 "host": seconds(host),
                 "peer": seconds(peer),
+                "near": open.bytes().map(|(.., near)| near),
                 "held_bytes": open.held.load(Ordering::Relaxed),
             })
         });
@@ -213,6 +246,21 @@ mod tests {
             "the gateway stops",
         ];
         assert_eq!(causes, wanted);
+    }
+
+    #[test]
+    fn bytes_of_open_connections_are_those_from_and_to_their_clients() {
+        let list = List::default();
+        let preface = Preface { destination: "10.2.0.2:80".parse().unwrap(), client: "10.1.0.2:4000".parse().unwrap() };
+        let of = |read, written| Arc::new(Bytes { read: AtomicU64::new(read), written: AtomicU64::new(written) });
+        list.add(&preface, "hub").1.follow(of(5, 7), true);
+        list.add(&preface, "hub").1.follow(of(50, 70), false);
+        list.add(&preface, "between peers");
+        let counted = |all: &[Value]| -> Vec<[u64; 3]> {
+            let keys = ["number", "from_client_bytes", "to_client_bytes"];
+            all.iter().map(|one| keys.map(|key| one[key].as_u64().unwrap())).collect()
+        };
+        assert_eq!(counted(&list.carrying()), [[1, 70, 50], [0, 5, 7]]);
     }
 
     #[tokio::test]

@@ -657,7 +657,10 @@ impl Gateway {
                 count(&self.counters.onward);
                 let leg = Leg { streams: (send, receive), tunnel, account, lane };
                 let ended = match onward {
-                    Onward::Host(tcp) => relay::run(tcp, leg, &place.open).await,
+                    Onward::Host(tcp) => {
+                        place.open.follow(tcp.bytes(), false);
+                        relay::run(tcp, leg, &place.open).await
+                    }
                     Onward::Peer(beyond) => {
                         let ended = relay::between(leg, beyond, &place.open).await;
                         place.open.set_ended(if ended.1 { Ended::Closed } else { Ended::Peer(Cause::Reset) });
@@ -727,6 +730,7 @@ impl Gateway {
             return tcp.reset();
         };
         tcp.prepare(table.config.patience);
+        place.open.follow(tcp.bytes(), true);
         // Until the kernel knows it.
         let told = peer.told().contains(&preface.destination.ip());
         if told || peer.current().is_none() {

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use explicate_core::units::Rate;
@@ -84,10 +85,13 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
         tokio::spawn(accept(gateway.clone(), listener));
     }
     let mut service = Service::ready();
-    let mut served = 0;
+    let (mut served, mut freed) = (0, Freed::default());
     while !sys::stopped() {
         tokio::time::sleep(TURN).await;
         service.alive();
+        if freed.is_due(gateway.counters.open.load(Ordering::Relaxed), sys::monotonic()) {
+            sys::release_memory();
+        }
         if sys::take_reload() {
             service.reloads();
             reload(&gateway, path);
@@ -97,13 +101,38 @@ async fn serve(config: Config, path: &Path) -> Result<()> {
             && sys::monotonic() - served >= METRICS
         {
             served = sys::monotonic();
-            metrics.set(status::metrics(&gateway));
+            metrics.set(status::metrics(&status::report(&gateway)));
         }
     }
     service.stops();
     endpoint.close(0u32.into(), b"stopped");
     let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
     Ok(())
+}
+
+/// When memory of connections that have ended is returned to the kernel. A connection has blocks of 32 KiB, and glibc keeps them.
+#[derive(Default)]
+struct Freed {
+    /// The most that were open since the last time.
+    most: u32,
+    next: u64,
+}
+
+/// So many have to have ended.
+const ENDED: u32 = 256;
+/// Between two times, ns.
+const SELDOM: u64 = 10_000_000_000;
+
+impl Freed {
+    /// Whether it is time.
+    fn is_due(&mut self, open: u32, now: u64) -> bool {
+        self.most = self.most.max(open);
+        let due = now >= self.next && self.most - open >= ENDED;
+        if due {
+            (self.most, self.next) = (open, now + SELDOM);
+        }
+        due
+    }
 }
 
 /// Reads the configuration and the key again. A mistake in one of them changes nothing, and what needs a restart stays as it was.
@@ -189,5 +218,19 @@ async fn accept(gateway: Arc<Gateway>, listener: TcpListener) {
                 tokio::time::sleep(TURN).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_returned_when_many_connections_have_ended_and_not_all_the_time() {
+        let mut freed = Freed::default();
+        let seconds = |s: u64| s * 1_000_000_000;
+        let at = [(5000, 0), (4800, 1), (4744, 2), (4000, 3), (4000, 12), (4200, 22), (4100, 33), (0, 34), (0, 50)];
+        let due = at.map(|(open, s)| freed.is_due(open, seconds(s)));
+        assert_eq!(due, [false, false, true, false, true, false, false, true, false]);
     }
 }

@@ -147,18 +147,33 @@ pub fn report(gateway: &Gateway) -> Value {
         "memory_bytes": memory(),
         "port": gateway.port.as_ref().map(|port| of_port(port)),
         "capacity": gateway.capacity.as_ref().and_then(|capacity| capacity.state()).map(|state| of_capacity(&state)),
+        "carrying": gateway.open.carrying(),
         "waiting": waiting,
         "waiting_connections": waiting_connections,
         "peers": gateway.table().peers.iter().map(|peer| of_peer(peer, gateway)).collect::<Vec<_>>(),
     })
 }
 
-/// The same for [`Metrics`](crate::metrics::Metrics), where peers stand as ports.
-pub fn metrics(gateway: &Gateway) -> Value {
-    const SHOWN: [&str; 8] =
-        ["name", "rtt_ms", "window_bytes", "path_mtu", "packets_sent", "packets_lost", "repaired", "beyond_repair"];
+/// Numbers of a peer that are metrics.
+const SHOWN: [&str; 13] = [
+    "name",
+    "rtt_ms",
+    "min_rtt_ms",
+    "window_bytes",
+    "path_mtu",
+    "black_holes",
+    "packets_sent",
+    "packets_lost",
+    "repaired",
+    "beyond_repair",
+    "sent_bytes",
+    "received_bytes",
+    "credit_bytes",
+];
+
+/// A [report] for [`Metrics`](crate::metrics::Metrics), where peers stand as ports.
+pub fn metrics(report: &Value) -> Value {
     let flag = |key: &str, is: bool| (key.to_string(), json!(is as u8));
-    let report = report(gateway);
     let under = |prefix: &str, of: &Value| {
         let numbers = of.as_object().into_iter().flatten().filter(|(key, value)| value.is_number() && *key != "time_s");
         numbers.map(|(key, value)| (format!("{prefix}_{key}"), value.clone())).collect::<Vec<_>>()
@@ -169,7 +184,8 @@ pub fn metrics(gateway: &Gateway) -> Value {
         Value::Object(shown.chain(flags).collect())
     };
     let peers: Vec<Value> = report["peers"].as_array().into_iter().flatten().map(of_peer).collect();
-    let all = under("gateway", &report).into_iter().chain(under("line", &report["port"]));
+    let plain = under("line_plain", &report["port"]["plain"]);
+    let all = under("gateway", report).into_iter().chain(under("line", &report["port"])).chain(plain);
     let source =
         report["capacity"].is_object().then(|| flag("line_source_fails", report["capacity"]["failure"].is_string()));
     Value::Object(all.chain(source).chain([("ports".to_string(), json!(peers))]).collect())

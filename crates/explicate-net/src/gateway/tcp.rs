@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -28,6 +29,16 @@ pub struct Tcp {
     patience: Patience,
     /// When bytes were last read or written, ns of the monotonic clock.
     moved: AtomicU64,
+    bytes: Arc<Bytes>,
+}
+
+/// Bytes that a connection has carried so far.
+#[derive(Default, Debug)]
+pub struct Bytes {
+    /// From its host.
+    pub read: AtomicU64,
+    /// To it.
+    pub written: AtomicU64,
 }
 
 enum Kind {
@@ -53,7 +64,7 @@ impl From<End> for Tcp {
 
 impl Tcp {
     fn of(of: Kind) -> Tcp {
-        Tcp { of, patience: Patience::default(), moved: AtomicU64::new(sys::monotonic()) }
+        Tcp { of, patience: Patience::default(), moved: AtomicU64::new(sys::monotonic()), bytes: Arc::default() }
     }
     /// Sends at once what is written, notices hosts that are gone, and has the connection end by a reset if it is not released:
     /// the kernel closes the connections of a killed program.
@@ -97,8 +108,15 @@ impl Tcp {
             }
         }
     }
+    /// What it has carried, which goes on to count.
+    pub fn bytes(&self) -> Arc<Bytes> {
+        self.bytes.clone()
+    }
     /// Bytes were read or written.
-    fn moves(&self, done: io::Result<usize>) -> io::Result<usize> {
+    fn moves(&self, done: io::Result<usize>, counter: &AtomicU64) -> io::Result<usize> {
+        if let Ok(bytes) = done {
+            counter.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
         if let (Ok(1..), Some(_)) = (&done, self.patience.idle_timeout) {
             self.moved.store(sys::monotonic(), Ordering::Relaxed);
         }
@@ -159,15 +177,16 @@ impl Tcp {
             #[cfg(feature = "simulated")]
             Kind::Simulated(end) => end.read(block).await,
         };
-        self.moves(read)
+        self.moves(read, &self.bytes.read)
     }
     /// Writes what there is room for.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.moves(match &self.of {
+        let written = match &self.of {
             Kind::Kernel(stream) => stream.try_write(bytes),
             #[cfg(feature = "simulated")]
             Kind::Simulated(end) => end.try_write(bytes),
-        })
+        };
+        self.moves(written, &self.bytes.written)
     }
     /// Completes when there may be room.
     pub async fn writable(&self) -> io::Result<()> {

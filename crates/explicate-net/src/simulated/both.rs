@@ -124,13 +124,14 @@ fn call_at_once(seed: u64) {
     simulate(async {
         let mut draws = explicate_core::rng::Rng::stream(seed, "both");
         let mut between = |least: f64, most: f64| least + (most - least) * draws.uniform();
-        let delay = (between(1.0, 12.0).powi(2) * 1e6) as u64;
+        let root = between(1.0, 12.0);
+        let delay = (root * root * 1e6) as u64;
         let mut path = path(delay);
         if seed % 2 == 1 {
             (path.loss, path.late, path.copies) = (between(0.0, 0.1), between(0.0, 0.3), between(0.0, 0.1));
         }
         // Between two calls at the same time and two a handshake apart.
-        let apart = if seed % 5 == 0 { 0 } else { (between(0.0, 6.0) * delay as f64) as u64 };
+        let apart = if seed.is_multiple_of(5) { 0 } else { (between(0.0, 6.0) * delay as f64) as u64 };
         let mut plans: Vec<Plan> = [0, 0, 1, 20, 100, 500, 2000]
             .into_iter()
             .flat_map(|ms| [exchange(0, ms * MILLISECOND), exchange(1, ms * MILLISECOND)])
@@ -232,5 +233,42 @@ fn a_gateway_that_starts_anew_has_one_tunnel_when_both_call() {
             start_anew(killed, down * MILLISECOND, false);
             start_anew(killed, down * MILLISECOND, true);
         }
+    }
+}
+
+/// A peer that calls from an `address` that is written down is not followed to another one, unless it is roaming.
+#[test]
+fn a_peer_with_an_address_does_not_move_unless_it_is_roaming() {
+    const PORT: u16 = 50_001;
+    for roaming in [false, true] {
+        simulate(async {
+            let more = if roaming { "roaming = true\n" } else { "" };
+            let texts = [text(0, &[1], Some(address(1))), text(1, &[0], Some(address(NOWHERE))) + more];
+            let plan = Plan { keys: Some((30, SECOND / 2)), ..exchange(0, 0) };
+            let both = Both::of(texts, path(20 * MILLISECOND), 1, vec![plan]);
+            both.machines.iter().for_each(Machine::start);
+            both.connected(5 * SECOND).await;
+            both.open(0, &plan);
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let at = || {
+                let (gateway, _) = both.machines[1].gateway().unwrap();
+                gateway.table().peers[0].current().map(|(connection, _)| connection.remote_address().port())
+            };
+            let home = address(0).port();
+            assert_eq!(at(), Some(home));
+            both.network.rebind(0, PORT);
+            for second in 0..50 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                let moved = roaming && second >= 5;
+                assert!(
+                    at() == Some(if moved { PORT } else { home }) || roaming && second < 5,
+                    "{second} s: {:?}",
+                    at()
+                );
+            }
+            assert_eq!(both.world.fared()[0].iter().all(is_whole), roaming, "{:?}", both.world.fared());
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            assert_eq!(at(), Some(PORT), "it has called anew");
+        });
     }
 }

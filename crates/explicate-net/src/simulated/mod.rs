@@ -33,6 +33,8 @@ mod both;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod shares;
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ pub use messages::{BATCH, Batch, Message, Outgoing, send};
 pub use packet::{OFFLOAD_LEN, PacketSocket, put_tag, take_tag};
 pub use process::{
     catch_reload, catch_signals, die_with_parent, drop_privileges, enter_namespace, go_before_the_first, go_first,
-    go_last, keep_only_raw, open_many_files, processors, stay_on, stopped, take_reload,
+    go_last, keep_only_raw, open_many_files, processors, release_memory, stay_on, stopped, take_reload,
 };
 pub use socket::{
     grow_buffers, interface_gone, interface_index, is_loopback, make_transparent, offloads, offloads_off, set_mark,

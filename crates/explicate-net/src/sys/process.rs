@@ -114,6 +114,15 @@ pub fn take_reload() -> bool {
     RELOAD.swap(false, Ordering::Relaxed)
 }
 
+/// Returns memory that is not used any more to the kernel: glibc keeps what lies below something in use. Other C libraries do nothing here.
+pub fn release_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim may be called at any time (malloc_trim(3)); it touches memory alone that nobody has.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Whether a signal has requested the process to stop.
 pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)

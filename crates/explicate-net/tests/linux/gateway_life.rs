@@ -1,4 +1,5 @@
 //! Peers that move and hosts that vanish. Needs root, so `make linux` runs it.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -156,4 +157,45 @@ fn hosts_that_vanish_are_found_and_those_that_pause_are_not() {
     drop(paused);
     eventually("nothing is left", || open("ga") == 0 && open("gb") == 0);
     to_paused.join().unwrap();
+}
+
+/// Two thousand connections have carried a byte each, and end: their blocks do not stay with the gateways.
+#[test]
+#[ignore = "needs root: make linux"]
+fn memory_of_connections_that_have_ended_is_returned() {
+    const MANY: usize = 2000;
+    /// What they may keep, bytes; they use 130 MB with two blocks of 32 KiB each.
+    const KEPT: u64 = 30 << 20;
+    explicate_net::sys::open_many_files().unwrap();
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    let listener = net.inside("s", move || TcpListener::bind("10.2.0.2:7003").unwrap()).join().unwrap();
+    let _gateways = sites.gateways("", "");
+    let memory = |name| status(&sites, name)["memory_bytes"].as_u64().unwrap();
+    let before = ["ga", "gb"].map(memory);
+    let serves = spawn(move || {
+        let mut all = Vec::new();
+        for mut stream in listener.incoming().take(MANY).map(Result::unwrap) {
+            stream.write_all(b"k").unwrap();
+            all.push(stream);
+        }
+        all
+    });
+    let clients: Vec<TcpStream> = (0..MANY).map(|_| connect(net, "10.2.0.2:7003")).collect();
+    for mut client in &clients {
+        let mut back = [0];
+        client.read_exact(&mut back).unwrap();
+    }
+    let served = serves.join().unwrap();
+    let most = ["ga", "gb"].map(memory);
+    drop((clients, served));
+    eventually("they end", || ["ga", "gb"].iter().all(|name| status(&sites, name)["connections"] == 0));
+    let mut after = most;
+    eventually("memory is returned", || {
+        after = ["ga", "gb"].map(memory);
+        after.iter().zip(before).all(|(after, before)| *after < before + KEPT)
+    });
+    println!("before {before:?}, with {MANY} connections {most:?}, after {after:?}");
+    assert!(most.iter().zip(before).all(|(most, before)| *most > before + KEPT), "the test shows nothing: {most:?}");
 }

@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 
 use super::*;
 use crate::clock::Clock;
-use crate::gateway::identity::keygen;
+use crate::gateway::identity::{Accepted, keygen};
 use crate::gateway::intercept::Hosts;
 use crate::gateway::socket::Tunnels;
 use crate::gateway::told::Marked;
@@ -321,6 +321,68 @@ fn a_peer_that_does_not_keep_to_the_protocol_is_disconnected() {
             let ended = tokio::time::timeout(PATIENCE, connection.closed()).await.expect("it ends");
             assert!(ended.to_string().contains(how), "{ended}");
         }
+    });
+}
+
+/// What is logged meanwhile, by this thread.
+async fn logged(what: impl Future<Output = ()>) -> String {
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let log = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(move || writer.clone());
+    let _guard = tracing::subscriber::set_default(log.finish());
+    what.await;
+    String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+}
+
+/// A key that is not in the file calls, and answers at a peer's address: neither is `connected`, the log says what to compare, and the
+/// key itself stands nowhere, as if it were one to take over.
+#[test]
+fn a_stranger_is_not_logged_as_a_peer_and_its_key_is_not_printed() {
+    runtime().block_on(async {
+        let stranger = identity();
+        let tls = stranger.server_of(super::super::identity::PROTOCOL, Accepted::Any).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let server = Some(quinn::ServerConfig::with_crypto(Arc::new(tls)));
+        let answers = Endpoint::new(EndpointConfig::default(), server, socket, Arc::new(TokioRuntime)).unwrap();
+        let (gateway, _) = gateway(answers.local_addr().unwrap());
+        let log = logged(async {
+            tokio::spawn(gateway.clone().answer_calls());
+            let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+            let tls = stranger.client(gateway.identity().public).unwrap();
+            let config = quinn::ClientConfig::new(Arc::new(tls));
+            let to = gateway.endpoint.local_addr().unwrap();
+            let calls = async {
+                let connection = endpoint.connect_with(config, to, "gateway").unwrap().await.unwrap();
+                connection.closed().await;
+                while gateway.counters.refused.load(Ordering::Relaxed) == 0 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, calls).await.expect("it is refused");
+            gateway.apply();
+            let called = async {
+                answers.accept().await.unwrap().await.unwrap_err();
+                while gateway.table().peers[0].failure().is_none() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, called).await.expect("it is called");
+        })
+        .await;
+        assert!(log.contains("no [[peer]] has its key: compare the `key` lines here"), "{log}");
+        assert!(log.contains("has another key than this [[peer]]: compare `key`"), "{log}");
+        assert!(!log.contains("connected"), "{log}");
+        assert!(!log.contains(&stranger.public.digits()), "{log}");
     });
 }
 
