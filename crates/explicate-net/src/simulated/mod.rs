@@ -26,7 +26,7 @@ pub mod run;
 pub mod scene;
 pub mod tcp;
 
-pub use run::{Options, Report, run};
+pub use run::{Options, Report, View, run, run_beside};
 
 #[cfg(test)]
 mod shares;

@@ -214,9 +214,13 @@ impl End {
         if state.sides[other].closed {
             // No program reads: the other kernel answers by a reset, and the bytes are lost.
             state.sides[self.side].reset.get_or_insert(now + 2 * self.pair.delay);
+            let half = &mut state.toward[other];
+            let some = bytes.len().min(self.pair.capacity.saturating_sub(half.bytes));
+            half.bytes += some;
             drop(state);
             self.wake();
-            return Ok(bytes.len());
+            // Who sends without end waits for the reset.
+            return if some == 0 && !bytes.is_empty() { Err(ErrorKind::WouldBlock.into()) } else { Ok(some) };
         }
         let half = &mut state.toward[other];
         let some = bytes.len().min(self.pair.capacity - half.bytes);
@@ -233,7 +237,7 @@ impl End {
     /// Completes when there may be room, or the connection has failed.
     pub async fn writable(&self) {
         self.wait(|state, now| {
-            let room = state.toward[1 - self.side].bytes < self.pair.capacity || state.sides[1 - self.side].closed;
+            let room = state.toward[1 - self.side].bytes < self.pair.capacity;
             if room || state.has_failed(self.side, now) { Step::Done(()) } else { Step::At(state.fails_at(self.side)) }
         })
         .await;
