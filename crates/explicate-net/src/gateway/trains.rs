@@ -118,6 +118,8 @@ pub struct Trains {
     /// Least difference of the clocks and the delay, microseconds modulo 2^32, and when it was taken.
     least: Option<(u32, Time)>,
     queue: Time,
+    /// A train has shown something.
+    judged: bool,
 }
 
 impl Trains {
@@ -132,7 +134,12 @@ impl Trains {
             floor,
             least: None,
             queue: Time::ZERO,
+            judged: false,
         }
+    }
+    /// The capacity of the line, bytes/s, if a train has shown it; at most twice the rate at which the trains began.
+    pub fn found(&self) -> Option<f64> {
+        self.judged.then_some(self.capacity)
     }
     /// What the port is to send at, bytes/s.
     pub fn rate(&self) -> f64 {
@@ -227,9 +234,11 @@ impl Trains {
         if came < SPREAD * sent {
             if late.0 < train.took.0 / 2 {
                 self.capacity = self.capacity.max(bytes / sent);
+                self.judged = true;
             }
             return;
         }
+        self.judged = true;
         let change = bytes / came - self.capacity;
         let weight = if change.abs() > NOISE * self.capacity { 1.0 } else { WEIGHT };
         self.capacity += weight * change;
