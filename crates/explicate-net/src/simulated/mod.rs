@@ -32,3 +32,5 @@ pub use run::{Options, Report, View, run, run_beside};
 mod shares;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod why;
