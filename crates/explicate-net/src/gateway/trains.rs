@@ -362,6 +362,17 @@ mod tests {
         assert!(faster < 400.0, "to 100 Mbit/s in {faster} ms");
     }
 
+    #[test]
+    fn what_the_line_carries_is_known_when_a_train_has_come_back() {
+        let mut path = Path::new(1.25e6);
+        assert_eq!(path.trains.found(), None);
+        path.until(Time::millis(15), 2e6);
+        assert_eq!(path.trains.found(), None, "the first marks are on their way");
+        path.until(Time::secs(1), 2e6);
+        let found = path.trains.found().unwrap();
+        assert!((found / 2e6 - 1.0).abs() < 0.05, "{found}");
+    }
+
     /// The peer is busy when the first mark of a train arrives: the train seems as short as when it left.
     #[test]
     fn a_mark_that_is_read_late_shows_no_wider_line() {

@@ -344,6 +344,15 @@ fn each_cause_is_named_first_and_its_removal_helps() {
     }
 }
 
+/// Trains at twice the rate show what the line carries, while the rate stays as told.
+#[test]
+fn a_look_at_the_line_sets_no_rate() {
+    let ran = Setting { told: [1.0; 2], ..setting(uploads()) }.run();
+    assert_eq!(names(&ran.found[0]), ["told too low"]);
+    let rate = 8.0 * ran.bytes[0] / ((MEASURED.1 - MEASURED.0) as f64 / 1e9);
+    assert!((0.8e6..1e6).contains(&rate), "{rate} bit/s");
+}
+
 /// Two causes at once, the larger one first: the second one's removal, and by what it is measured.
 #[test]
 fn of_two_causes_the_one_whose_removal_gains_more_is_first() {
