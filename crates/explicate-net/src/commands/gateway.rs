@@ -39,7 +39,8 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
         }
         Gateway::Why(args) => {
             let path = Config::load(&args.config)?.status;
-            let before = status::ask(&path)?;
+            // A gateway that was not restarted since an update may not know what is asked.
+            let before = status::ask_to_look(&path).or_else(|_| status::ask(&path))?;
             thread::sleep(WATCHED);
             why::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
         }

@@ -289,8 +289,8 @@ struct State {
 pub struct Credits {
     state: Mutex<State>,
     changed: Notify,
-    /// The connection, and the rate at which the peer sends.
-    begun: OnceLock<(Connection, Rate)>,
+    /// The connection, and the rate at which the peer sends, if it has one.
+    begun: OnceLock<(Connection, Option<Rate>)>,
     beyond: AtomicU64,
 }
 
@@ -337,7 +337,7 @@ impl Credits {
         state.peer_base = greeted.base as u64;
         state.most = limits.connection_bytes.unwrap_or(limits.most_window()) as u64;
         drop(state);
-        let _ = self.begun.set((connection.clone(), greeted.rate.unwrap_or(UNKNOWN)));
+        let _ = self.begun.set((connection.clone(), greeted.rate));
     }
     /// Tells and hears records, until the connection fails or the peer sends something else.
     pub async fn follow(&self, turns: &Turns, greeted: &mut Greeted) {
@@ -390,7 +390,8 @@ impl Credits {
         true
     }
     fn path(&self, most: u64) -> Path {
-        let (rtt, rate) = self.begun.get().map_or((Duration::ZERO, UNKNOWN), |(to, rate)| (to.rtt(), *rate));
+        let (rtt, rate) =
+            self.begun.get().map_or((Duration::ZERO, UNKNOWN), |(to, rate)| (to.rtt(), rate.unwrap_or(UNKNOWN)));
         let needs = (PRODUCTS * rate.bytes_per_sec() * rtt.as_secs_f64()) as u64;
         Path { now: sys::monotonic(), round_trip: rtt.as_nanos() as u64, needs, most }
     }
@@ -423,6 +424,15 @@ impl Credits {
     /// Streams that were reset because they brought bytes beyond their credit.
     pub fn beyond(&self) -> u64 {
         self.beyond.load(Ordering::Relaxed)
+    }
+    /// The rate at which the peer sends, if it has told one.
+    pub fn peer_rate(&self) -> Option<Rate> {
+        self.begun.get().and_then(|(_, rate)| *rate)
+    }
+    /// Bytes by which windows of hosts that read may still grow.
+    pub fn growth_left(&self) -> u64 {
+        let state = self.state();
+        (state.pool.total / 2).saturating_sub(state.pool.grown)
     }
     /// Bytes that the peer may send, or that wait here for hosts, at most.
     pub fn reserved(&self) -> u64 {

@@ -33,6 +33,9 @@ use crate::sys;
 
 /// Lateness that is made up for.
 const CATCH_UP: Time = Time::millis(10);
+/// Trains of a look at the line, and the least time between two looks.
+const LOOK: u32 = 4;
+const LOOK_AGAIN: Time = Time::secs(10);
 /// A tunnel is idle after this time without a datagram: its last ones get their parity.
 const IDLE: Time = Time::millis(3);
 
@@ -61,6 +64,8 @@ struct State {
     counters: Counters,
     /// What measures the line.
     trains: Option<Trains>,
+    /// They only look, and set no rate: when they began, and how many may still begin.
+    look: Option<(Time, u32)>,
 }
 
 /// What ends a wait of the port.
@@ -117,7 +122,7 @@ impl Port {
         let router = router.ok_or_else(|| Error::Failed("no controller for the port".to_string()))?;
         let queues = Queues::new(capacity, Box::new(Marking::new(router)), plain);
         let (wakers, counters) = (Vec::new(), Counters::default());
-        let state = State { queues, free_at: Time::ZERO, full: 0, wakers, counters, trains: None };
+        let state = State { queues, free_at: Time::ZERO, full: 0, wakers, counters, trains: None, look: None };
         Ok(Arc::new(Port { state: Mutex::new(state), drained: AtomicU64::new(0), wake, clock, parity }))
     }
 
@@ -134,7 +139,14 @@ impl Port {
 
     /// Sets the rate of the line.
     pub fn set_rate(&self, rate: Rate) {
-        self.state().queues.rate = rate.bytes_per_sec().max(1.0);
+        let mut state = self.state();
+        let rate = rate.bytes_per_sec().max(1.0);
+        // What was seen at another rate says nothing of this one.
+        if state.look.is_some() && rate != state.queues.rate {
+            (state.trains, state.look) = (None, None);
+        }
+        state.queues.rate = rate;
+        drop(state);
         self.wake();
     }
     /// Measures the line from now on, and sends no slower than `floor`; or measures no longer. It begins with the present rate.
@@ -142,6 +154,26 @@ impl Port {
         let mut state = self.state();
         let (now, rate) = (self.clock.now(), state.queues.rate);
         state.trains = floor.map(|floor| Trains::new(now, rate, floor.bytes_per_sec(), now.0 as u32));
+        state.look = None;
+    }
+    /// Looks whether the line carries more than the port's rate, by a few trains while a queue is full. The rate stays. Nothing is
+    /// done if the line is measured anyway, or was looked at lately.
+    pub fn look(&self) {
+        let mut state = self.state();
+        let (now, rate) = (self.clock.now(), state.queues.rate);
+        let due = match state.look {
+            Some((began, _)) => now.since(began) > LOOK_AGAIN,
+            None => state.trains.is_none(),
+        };
+        if due {
+            state.trains = Some(Trains::new(now, rate, rate, now.0 as u32));
+            state.look = Some((now, LOOK));
+        }
+    }
+    /// What the line carries, as trains have shown it, bytes/s; and whether they set the rate.
+    pub fn found(&self) -> (Option<f64>, bool) {
+        let state = self.state();
+        (state.trains.as_ref().and_then(Trains::found), state.trains.is_some() && state.look.is_none())
     }
     /// The rate that was measured; `None` if the line is not measured, or no peer takes part in it.
     pub fn measured(&self) -> Option<Rate> {
@@ -391,6 +423,9 @@ impl State {
     fn mark_before(&mut self, now: Time) -> Option<Leaving> {
         let trains = self.trains.as_mut().filter(|trains| trains.is_due(now))?;
         let peer = self.queues.first_full()?;
+        if let Some((_, left)) = &mut self.look {
+            *left = left.checked_sub(1)?;
+        }
         let mark = marked(trains.begin(now, peer), peer);
         self.count(mark.packet.ip_len as u64);
         Some(Leaving::Datagram(mark))
@@ -409,6 +444,7 @@ impl State {
     fn mark_returned(&mut self, now: Time, mark: Mark) {
         if let Some(trains) = &mut self.trains
             && trains.returned(now, mark)
+            && self.look.is_none()
         {
             self.queues.rate = trains.rate();
         }

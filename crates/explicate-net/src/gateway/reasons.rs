@@ -43,6 +43,12 @@ pub fn sentence(reason: &ConnectionError, side: Side, own: PublicKey) -> String 
     }
 }
 
+/// Whether a reason is that the keys of two gateways differ, in the words of [`sentence`] or of TLS, which has no more (RFC 8446
+/// section 6.2).
+pub fn is_of_keys(reason: &str) -> bool {
+    ["another key", "with the key of", "has its key", "certificate"].iter().any(|words| reason.contains(words))
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
@@ -98,8 +104,10 @@ mod tests {
         let needs = format!("needs key = \"{}\"", identity(0).public.line());
         assert!(calls.contains("no [[peer]] with the key of this gateway") && calls.ends_with(&needs), "{calls}");
         assert!(answers.contains("no [[peer]] has its key"), "{answers}");
+        assert!(is_of_keys(&calls) && is_of_keys(&answers));
         let [calls, answers] = disagree(2, 0, PROTOCOL);
         assert!(calls.contains("has another key than this [[peer]]"), "{calls}");
+        assert!(is_of_keys(&calls) && is_of_keys(&answers));
         assert!(answers.ends_with(&format!("needs key = \"{}\"", identity(1).public.line())), "{answers}");
     }
 
@@ -110,6 +118,7 @@ mod tests {
                 sentence.contains("speaks explicate-gateway/") && sentence.contains("update the older"),
                 "{sentence}"
             );
+            assert!(!is_of_keys(&sentence), "{sentence}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The state of a running gateway, as JSON over a Unix socket.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 
 use super::capacity;
@@ -25,6 +26,10 @@ use crate::sys;
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two attempts to accept a client.
 const AGAIN: Duration = Duration::from_millis(100);
+/// How long a client may take to say that it wants a look at the line. Older ones say nothing.
+const ASKS: Duration = Duration::from_millis(50);
+/// What it says.
+const LOOK: &[u8] = b"l";
 
 /// Opens the socket, for the owner only.
 pub fn listen(path: &Path) -> Result<UnixListener> {
@@ -49,17 +54,37 @@ pub async fn serve(gateway: Arc<Gateway>, listener: UnixListener) {
             tokio::time::sleep(AGAIN).await;
             continue;
         };
+        let mut said = [0];
+        let asks = tokio::time::timeout(ASKS, stream.read(&mut said)).await;
+        if matches!(asks, Ok(Ok(1))) && said == LOOK {
+            look(&gateway);
+        }
         let text = format!("{}\n", report(&gateway));
         let _ = tokio::time::timeout(TIMEOUT, stream.write_all(text.as_bytes())).await;
     }
 }
 
+/// Has the port look whether the line carries more than its rate; a later report shows it.
+pub fn look(gateway: &Gateway) {
+    if let Some(port) = &gateway.port {
+        port.look();
+    }
+}
+
 /// Asks a running gateway.
 pub fn ask(path: &Path) -> Result<Value> {
+    ask_by(path, b"")
+}
+/// The same, and has it look at the line.
+pub fn ask_to_look(path: &Path) -> Result<Value> {
+    ask_by(path, LOOK)
+}
+fn ask_by(path: &Path, says: &[u8]) -> Result<Value> {
     let hint =
         |e| Error::Failed(format!("no gateway answers at {}: {e}; is `explicated gateway run` up?", path.display()));
     let mut stream = UnixStream::connect(path).map_err(hint)?;
     stream.set_read_timeout(Some(TIMEOUT)).map_err(hint)?;
+    stream.write_all(says).and_then(|()| stream.shutdown(Shutdown::Write)).map_err(hint)?;
     let mut text = String::new();
     stream.read_to_string(&mut text).map_err(hint)?;
     serde_json::from_str(&text).map_err(|e| Error::Failed(format!("the gateway answers with no JSON: {e}")))
@@ -71,6 +96,10 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
     };
     let [own_key, key] = peer.keys().map_or([None, None], |keys| keys.map(|key| Some(key.line())));
     let (stats, repairs, limits) = (connection.stats(), tunnel.repairs(), gateway.transport.limits());
+    let controller = tunnel.controller.lock();
+    let (limited, by_delay) = (controller.is_limited(), controller.is_limited_by_delay());
+    let [arrived, while_more_waited] = controller.arrived();
+    drop(controller);
     json!({
         "name": peer.config.name,
         "connected": true,
@@ -84,13 +113,18 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
         "beyond_repair": repairs.beyond,
         "credit_bytes": tunnel.credits.reserved(),
         "beyond_credit": tunnel.credits.beyond(),
+        "growth_left_bytes": tunnel.credits.growth_left(),
+        "peer_rate_bps": tunnel.credits.peer_rate().map(|rate| rate.0),
+        "packets_arrived": arrived,
+        "arrived_while_more_waited": while_more_waited,
         "connection_bytes": limits.connection_bytes.unwrap_or(limits.most_window()),
         "peer_bytes": limits.peer_bytes,
         "min_rtt_ms": stats.path.min_rtt.as_nanos() as f64 / 1e6,
         "black_holes": stats.path.black_holes_detected,
         "parity": gateway.table().config.wan.parity,
         "air_loss": gateway.table().config.wan.air_loss,
-        "limited": tunnel.controller.lock().is_limited(),
+        "limited": limited,
+        "limited_by_delay": by_delay,
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
         "path_mtu": stats.path.current_mtu,
@@ -114,8 +148,11 @@ fn of_port(port: &Port) -> Value {
     let ([sent, dropped, refused], used) = port.plain().unwrap_or_default();
     let plain = json!({ "sent": sent, "dropped": dropped, "refused": refused, "bits_per_second": 8.0 * used });
     let (c, rate, (queue_bytes, queue_packets)) = port.report();
+    let (carries, measured) = port.found();
     json!({
         "rate_bps": 8.0 * rate,
+        "carries_bps": carries.map(|carries| 8.0 * carries),
+        "measured": measured,
         "plain": plain,
         "sent": c.sent,
         "bytes": c.bytes,

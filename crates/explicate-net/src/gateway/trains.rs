@@ -118,6 +118,8 @@ pub struct Trains {
     /// Least difference of the clocks and the delay, microseconds modulo 2^32, and when it was taken.
     least: Option<(u32, Time)>,
     queue: Time,
+    /// A train has shown something.
+    judged: bool,
 }
 
 impl Trains {
@@ -132,7 +134,12 @@ impl Trains {
             floor,
             least: None,
             queue: Time::ZERO,
+            judged: false,
         }
+    }
+    /// The capacity of the line, bytes/s, if a train has shown it; at most twice the rate at which the trains began.
+    pub fn found(&self) -> Option<f64> {
+        self.judged.then_some(self.capacity)
     }
     /// What the port is to send at, bytes/s.
     pub fn rate(&self) -> f64 {
@@ -227,9 +234,11 @@ impl Trains {
         if came < SPREAD * sent {
             if late.0 < train.took.0 / 2 {
                 self.capacity = self.capacity.max(bytes / sent);
+                self.judged = true;
             }
             return;
         }
+        self.judged = true;
         let change = bytes / came - self.capacity;
         let weight = if change.abs() > NOISE * self.capacity { 1.0 } else { WEIGHT };
         self.capacity += weight * change;
@@ -351,6 +360,17 @@ mod tests {
         assert!(wide < 150.0, "to 20 Mbit/s in {wide} ms");
         let faster = path.until(Time::secs(25), 12.5e6);
         assert!(faster < 400.0, "to 100 Mbit/s in {faster} ms");
+    }
+
+    #[test]
+    fn what_the_line_carries_is_known_when_a_train_has_come_back() {
+        let mut path = Path::new(1.25e6);
+        assert_eq!(path.trains.found(), None);
+        path.until(Time::millis(15), 2e6);
+        assert_eq!(path.trains.found(), None, "the first marks are on their way");
+        path.until(Time::secs(1), 2e6);
+        let found = path.trains.found().unwrap();
+        assert!((found / 2e6 - 1.0).abs() < 0.05, "{found}");
     }
 
     /// The peer is busy when the first mark of a train arrives: the train seems as short as when it left.

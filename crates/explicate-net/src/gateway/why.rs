@@ -1,50 +1,96 @@
 //! What limits the transfers now, from two reports ([`status`](super::status)) with some time between them.
 //!
-//! A cause is named only if transfers would go faster, or connections open, without it. Each has an estimate of how many times as fast
-//! they may go then, by which the best one comes first. The estimates are not checked by removing the causes.
+//! A cause is named only if removing it helps: if transfers go at least [`WORTH`] times as fast without it, round trips are shorter by
+//! as much, or connections open. Each has an estimate of that, by which the best one comes first. `simulated::why` removes each cause
+//! in simulated time, and measures.
+//!
+//! What makes the window or the line slow counts only while bytes wait for them in QUIC, by `WAITS`; and hosts only while none do.
 //!
 //! | cause | what is measured | threshold |
 //! | --- | --- | --- |
-//! | peer down, key wrong | the peer is not connected; why the last call failed | none |
-//! | source fails | what the source of the rate said last | none |
+//! | peer down, key | the peer is not connected, and why the last call failed; or nothing arrives, although packets leave | `UNANSWERED` |
 //! | limit of connections | open connections; refused ones meanwhile | all that `limits` permits |
-//! | window held | bytes that hosts here have not read, of those that [`credit`](super::credit) leaves to them | `HELD` of `UNREAD_PART` |
-//! | host does not read | how long bytes wait for it, here or there | `SHARE` of the time; `UNREAD` |
+//! | window held | what [`credit`](super::credit) leaves to growing windows, while hosts here do not read | a bandwidth-delay product |
+//! | near host, far host | how long bytes wait for a host, here or there, while the line of the direction has room | `SHARE` of the time; `UNREAD` |
+//! | window | the same, with half a window under way | `connection_bytes` |
+//! | mtu | lengths that the path has ceased to carry | one |
+//! | losses | packets lost after repair | the `air_loss` that a limited window bears |
+//! | parity off | the same, with `parity = false` | what parity would leave of them |
 //! | told too high | the guard's signs of a narrower line | the guard's |
-//! | losses | packets lost after repair | the `air_loss` that a limited window bears, else `LOST` |
-//! | parity off | the same, with `parity = false` | the same |
-//! | MTU | lengths that the path has ceased to carry | one |
-//! | queue elsewhere | round trip above the least one, while the own line is not full | `QUEUE` and `QUEUE_SHARE` |
+//! | queue elsewhere | round trip above the least one, while this end does not fill the path | `QUEUE` and `QUEUE_SHARE` |
+//! | source | the rate is the limit, and its source fails | none |
+//! | told too low | what trains of the port have shown that the line carries | [`WORTH`] |
 //! | line full | bytes that left the port | `FULL` of the rate |
 
 use serde_json::Value;
 
+use super::config::Limits;
+use super::credit;
 use super::explain::{in_force, mbps, number};
+use super::parity::BLOCK;
+use super::reasons;
 
+/// The causes, in the order of `docs/gateway.md`.
+pub const NAMES: [&str; 15] = [
+    "peer down",
+    "key",
+    "limit of connections",
+    "window held",
+    "near host",
+    "far host",
+    "window",
+    "mtu",
+    "losses",
+    "parity off",
+    "told too high",
+    "queue elsewhere",
+    "source",
+    "told too low",
+    "line full",
+];
+
+/// A cause is named if removing it makes transfers so many times as fast, or round trips so many times as short, at least.
+pub const WORTH: f64 = 1.1;
 /// Share of the rate at which the line is full.
 const FULL: f64 = 0.9;
-/// Share of the packets whose loss costs throughput although the window is not limited.
-const LOST: f64 = 0.03;
+/// Bytes of hosts wait for the window or the line if some do as this share of the packets is acknowledged.
+const WAITS: f64 = 2.0 / 3.0;
+/// What a full line gains by one that is twice as fast, and what is taken for a cause whose gain cannot be known.
+const TWICE: f64 = 2.0;
+/// Datagrams of parity behind a block, each of which repairs one.
+const PARITY: i32 = 2;
 /// Fewer packets say nothing of losses.
 const FEWEST: f64 = 50.0;
+/// And these nothing of what waits.
+const FEWEST_ARRIVED: f64 = 10.0;
+/// Packets that leave while nothing arrives: a silent path. An idle tunnel sends one every 3 s, and a silent one every second.
+const UNANSWERED: f64 = 2.0;
 /// Round trips above the least one, ms, and as a share of it (as [`guard`](explicate_core::guard) has them).
 const QUEUE: f64 = 25.0;
 const QUEUE_SHARE: f64 = 0.25;
-/// Share of what credit leaves to hosts that do not read which they may hold.
-const HELD: f64 = 0.9;
-/// And that, as a share of `peer_bytes`: the other half is for hosts that keep reading.
-const UNREAD_PART: f64 = 0.5;
+/// Acknowledgements are so late at most, ms, and the own port's queue has so many bytes (see [`controller`](super::controller) and
+/// [`queues`](super::queues)).
+const LATE: f64 = 20.0;
+const PORT: f64 = 4_500.0;
+/// Bytes of a packet in `packets_arrived`.
+const PACKET: f64 = 1_500.0;
+/// Share of packets whose loss is not the air's (as [`guard`](explicate_core::guard) has it).
+const MOST_LOST: f64 = 0.2;
+/// A peer that sends more than this share of its rate has a queue of its own.
+const SENDS: f64 = 0.25;
 /// A connection waits for a host if it does so for this share of the time.
 const SHARE: f64 = 0.9;
 /// The host of a connection without credit for so many seconds and two round trips does not read.
 const UNREAD: f64 = 1.0;
+/// Bytes that each connection has from its beginning (see [`credit`]).
+const BASE: f64 = 16_384.0;
 /// Most connections that are named.
 const NAMED: usize = 10;
 
 /// A cause.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cause {
-    /// Its name.
+    /// Its name, of [`NAMES`].
     pub name: &'static str,
     /// How many times as fast transfers may go without it; infinite where nothing goes at all.
     pub gain: f64,
@@ -53,6 +99,7 @@ pub struct Cause {
 }
 
 fn cause(name: &'static str, gain: f64, sentence: impl Into<String>) -> Cause {
+    debug_assert!(NAMES.contains(&name), "{name}");
     Cause { name, gain, sentence: sentence.into() }
 }
 
@@ -78,13 +125,32 @@ impl<'a> Looks<'a> {
     }
     /// How many times as fast the line may go.
     fn room(&self) -> f64 {
-        if self.full() {
-            return 1.0;
-        }
-        if self.rate > 0.0 { (self.rate / self.used.max(self.rate / 1e3)).max(1.0) } else { 2.0 }
+        room(self.rate, self.used)
     }
     fn more(&self, key: &str) -> f64 {
         number(self.after, key) - number(self.before, key)
+    }
+    fn peers(&self) -> impl Iterator<Item = OfPeer<'_>> {
+        let earlier = |after: &Value| {
+            let peers = self.before["peers"].as_array().into_iter().flatten();
+            peers.into_iter().find(|peer| peer["name"] == after["name"])
+        };
+        let all = self.after["peers"].as_array().into_iter().flatten();
+        all.map(move |after| {
+            let (before, name) = (earlier(after).unwrap_or(&Value::Null), after["name"].as_str().unwrap_or(""));
+            OfPeer { looks: self, before, after, name }
+        })
+    }
+}
+
+/// How many times as fast a line of this rate may go, bit/s.
+fn room(rate: f64, used: f64) -> f64 {
+    if rate == 0.0 {
+        TWICE
+    } else if used > FULL * rate {
+        1.0
+    } else {
+        rate / used.max(rate / 1e3)
     }
 }
 
@@ -103,40 +169,69 @@ impl OfPeer<'_> {
     fn is(&self, key: &str) -> bool {
         self.after[key] == true
     }
+    fn is_connected(&self) -> bool {
+        self.is("connected")
+    }
+    /// Whether bytes of hosts wait for the window or the line: QUIC had more to send when packets were acknowledged, or none were. A
+    /// report of an older gateway does not say.
+    fn waits(&self) -> bool {
+        let arrived = self.more("packets_arrived");
+        let enough = arrived >= FEWEST_ARRIVED && self.more("arrived_while_more_waited") >= WAITS * arrived;
+        enough || self.after["packets_arrived"].is_null()
+    }
+    /// What the peer has acknowledged, bit/s; if that is not known, what the port sent.
+    fn arrived(&self) -> f64 {
+        let arrived = 8.0 * PACKET * self.more("packets_arrived") / self.looks.seconds;
+        if self.after["packets_arrived"].is_null() { self.looks.used } else { arrived }
+    }
     /// Share of the packets that were lost.
     fn lost(&self) -> f64 {
         let sent = self.more("packets_sent");
         if sent < FEWEST { 0.0 } else { self.more("packets_lost") / sent }
     }
-    /// Whether losses cost throughput.
-    fn is_lossy(&self) -> bool {
-        // A report of an older gateway has no `air_loss`.
-        let borne = self.after["air_loss"].as_f64().unwrap_or(LOST);
-        self.lost() > if self.is("limited") { borne } else { LOST.max(borne) }
+    /// What the air may lose beyond repair. A report of an older gateway does not say.
+    fn borne(&self) -> f64 {
+        self.after["air_loss"].as_f64().unwrap_or(0.02)
+    }
+    /// How many times the least round trip the present one is, if a queue is on the path; else 1. Acknowledgements may come late, and the
+    /// own port's queue takes its time.
+    fn queue(&self) -> f64 {
+        let (now, least) = (number(self.after, "rtt_ms"), number(self.after, "min_rtt_ms"));
+        let port = if self.looks.rate > 0.0 { 8e3 * PORT / self.looks.rate } else { 0.0 };
+        let queued = least > 0.0 && now - least - LATE - port > QUEUE.max(QUEUE_SHARE * least);
+        if queued { now / least } else { 1.0 }
+    }
+    /// Whether the path is narrower than what this end was told: the guard limits the window, and losses of the air alone are not the
+    /// reason.
+    fn is_narrow(&self) -> bool {
+        let (lost, queue) = (self.lost(), self.queue());
+        let signs = if self.looks.full() { lost > self.borne() && queue > 1.0 } else { self.is("limited_by_delay") };
+        self.is("limited") && self.waits() && (signs || lost > MOST_LOST)
+    }
+    /// How many times as fast the peer may send.
+    fn room_there(&self) -> f64 {
+        room(number(self.after, "peer_rate_bps"), 8.0 * self.more("received_bytes") / self.looks.seconds)
     }
 }
 
 /// What may limit all transfers of the gateway.
-const OF_GATEWAY: [fn(&Looks<'_>) -> Option<Cause>; 3] = [source, connections, line];
+const OF_GATEWAY: [fn(&Looks<'_>) -> Option<Cause>; 3] = [connections, source, line];
 /// What may limit those with a peer that is connected.
-const OF_PEERS: [fn(&OfPeer<'_>) -> Option<Cause>; 4] = [told_too_high, losses, mtu, queue_elsewhere];
+const OF_PEERS: [fn(&OfPeer<'_>) -> Option<Cause>; 4] = [mtu, losses, told_too_high, queue_elsewhere];
 
 /// The causes, the one whose removal gains most first.
 pub fn causes(before: &Value, after: &Value) -> Vec<Cause> {
     let looks = Looks::new(before, after);
     let mut found: Vec<Cause> = OF_GATEWAY.iter().filter_map(|find| find(&looks)).collect();
-    let earlier = |name: &Value| before["peers"].as_array().into_iter().flatten().find(|peer| peer["name"] == *name);
-    for peer in after["peers"].as_array().into_iter().flatten() {
-        let name = peer["name"].as_str().unwrap_or("");
-        if peer["connected"] != true {
-            found.push(down(name, peer));
+    for of in looks.peers() {
+        if let Some(down) = down(&of) {
+            found.push(down);
             continue;
         }
-        let of_peer =
-            OfPeer { looks: &looks, before: earlier(&peer["name"]).unwrap_or(&Value::Null), after: peer, name };
-        found.extend(OF_PEERS.iter().filter_map(|find| find(&of_peer)));
-        found.extend(hosts(&of_peer));
+        found.extend(OF_PEERS.iter().filter_map(|find| find(&of)));
+        found.extend(hosts(&of));
     }
+    found.retain(|cause| cause.gain >= WORTH);
     found.sort_by(|one, other| other.gain.total_cmp(&one.gain));
     found
 }
@@ -145,90 +240,116 @@ pub fn causes(before: &Value, after: &Value) -> Vec<Cause> {
 pub fn why(before: &Value, after: &Value) -> Vec<String> {
     let found: Vec<String> = causes(before, after).into_iter().map(|cause| cause.sentence).collect();
     if found.is_empty() {
-        return vec!["nothing here: the hosts send less than the line carries, or wait for each other".to_string()];
+        return vec![
+            "nothing here: the hosts send less than the line carries, or wait for each other; what comes from a peer is limited there: \
+             ask by `explicated gateway why` at that gateway"
+                .to_string(),
+        ];
     }
     found
 }
 
-fn down(name: &str, peer: &Value) -> Cause {
-    match peer["failure"].as_str() {
-        // TLS says no more of a key (RFC 8446 section 6.2).
-        Some(failure) if failure.contains("certificate") => cause(
-            "key",
-            f64::INFINITY,
-            format!(
-                "path to {name}: not connected, a key is wrong ({failure}); compare `key` in [[peer]] at each end with what \
-                 `explicated gateway check` prints at the other"
-            ),
-        ),
-        Some(failure) => {
-            let remedy = "see whether it runs, whether its `address` is right, and whether its UDP port is open";
-            cause("peer down", f64::INFINITY, format!("path to {name}: not connected ({failure}); {remedy}"))
-        }
-        None => cause("peer down", f64::INFINITY, format!("path to {name}: not connected")),
+fn down(of: &OfPeer<'_>) -> Option<Cause> {
+    let peer = format!("peer {}", of.name);
+    if of.is_connected() {
+        let (sent, arrived) = (of.more("packets_sent"), of.more("received_bytes"));
+        let silent = of.before["received_bytes"].is_number() && arrived <= 0.0 && sent >= UNANSWERED;
+        let sentence = format!(
+            "{peer}: silent, {sent:.0} packets left in {:.1} s and none came; see whether the path and its machine are up. After 60 s of that \
+             its connections are reset",
+            of.looks.seconds
+        );
+        return silent.then(|| cause("peer down", f64::INFINITY, sentence));
     }
-}
-
-fn source(looks: &Looks<'_>) -> Option<Cause> {
-    let failure = looks.after["capacity"]["failure"].as_str()?;
-    let sentence = format!("capacity source: it fails ({failure}); {}", in_force(&looks.after["capacity"]));
-    // The rate that it would give is unknown.
-    Some(cause("source", 2.0, sentence))
+    let direct = of.looks.more("direct");
+    let direct =
+        if direct > 0.0 { format!(", {direct:.0} connections went without the tunnel") } else { String::new() };
+    let (name, sentence) = match of.after["failure"].as_str() {
+        Some(failure) if reasons::is_of_keys(failure) => {
+            // A reason of `reasons` says what to compare.
+            let remedy = match failure.contains("[[peer]]") {
+                true => "",
+                false => {
+                    "; compare `key` in [[peer]] at each end with the line that `explicated gateway check` prints at the other"
+                }
+            };
+            ("key", format!("{peer}: not connected{direct}, a key is wrong: {failure}{remedy}"))
+        }
+        Some(failure) => {
+            let remedy = "see whether it runs, whether `address` is right here or there, and whether the UDP port of `listen` is open";
+            ("peer down", format!("{peer}: not connected{direct} ({failure}); {remedy}"))
+        }
+        None => {
+            let remedy =
+                "it has to call: see there what `explicated gateway why` says, and here what the log has refused";
+            ("peer down", format!("{peer}: not connected{direct}; {remedy}"))
+        }
+    };
+    Some(cause(name, f64::INFINITY, sentence))
 }
 
 fn connections(looks: &Looks<'_>) -> Option<Cause> {
-    let (open, most) = (number(looks.after, "connections"), number(looks.after, "limit_connections"));
-    if most == 0.0 || open < most || looks.more("refused") + looks.more("direct") <= 0.0 {
+    let refused = looks.more("refused");
+    let (open, limit) = (number(looks.after, "connections"), number(looks.after, "limit_connections"));
+    // Each connection with a peer needs credit from its beginning.
+    let have_credit = |of: OfPeer<'_>| {
+        let limits = Limits {
+            connections: limit as u32,
+            peer_bytes: of.after["peer_bytes"].as_u64()? as u32,
+            ..Limits::default()
+        };
+        Some(credit::most_connections(limits) as f64)
+    };
+    let by_credit = looks.peers().filter_map(have_credit).sum::<f64>();
+    let raise = if by_credit > 0.0 && by_credit < limit { "limits.peer_bytes" } else { "limits.connections" };
+    let most = if by_credit > 0.0 { limit.min(by_credit) } else { limit };
+    if limit == 0.0 || open < most || refused <= 0.0 {
         return None;
     }
     let sentence = format!(
-        "limit of connections: {open} of {most} are open, and others are refused; raise `limits.connections`, or see who has them \
-         by `explicated gateway status --watch`"
+        "limit of connections: {open} of {most} are open, and {refused:.0} were refused in {:.1} s; raise `{raise}`, or end connections of \
+         hosts that have too many",
+        looks.seconds
     );
     Some(cause("limit of connections", f64::INFINITY, sentence))
 }
 
-fn line(looks: &Looks<'_>) -> Option<Cause> {
-    if !looks.full() {
-        return None;
-    }
-    Some(cause("line full", 1.0, format!("line: full, {} of {} Mbit/s", mbps(looks.used), mbps(looks.rate))))
-}
-
-fn told_too_high(of: &OfPeer<'_>) -> Option<Cause> {
-    if !of.is("limited") || of.is_lossy() {
-        return None;
-    }
+fn source(looks: &Looks<'_>) -> Option<Cause> {
+    let failure = looks.after["capacity"]["failure"].as_str()?;
+    let limits = looks.full() || looks.peers().any(|of| of.is("limited") && of.waits());
     let sentence = format!(
-        "path to {}: losses or delay as before a line that is narrower than `rate`, {} Mbit/s: TCP's window is the limit, at {} Mbit/s; \
-         lower `rate` to what the path carries, or have it measured",
-        of.name,
-        mbps(of.looks.rate),
-        mbps(of.looks.used)
+        "capacity source: it fails ({failure}); {}, and it limits the transfers; repair the source, or write a fixed `rate`",
+        in_force(&looks.after["capacity"])
     );
-    Some(cause("told too high", of.looks.room(), sentence))
+    // The rate that it would give is unknown, and may be more than twice as much.
+    limits.then(|| cause("source", TWICE, sentence))
 }
 
-fn losses(of: &OfPeer<'_>) -> Option<Cause> {
-    if !of.is_lossy() {
+fn line(looks: &Looks<'_>) -> Option<Cause> {
+    let plain = number(&looks.after["port"]["plain"], "bits_per_second") > (1.0 - FULL) * looks.rate;
+    let narrow = looks.peers().any(|of| of.is_connected() && of.is_narrow());
+    if narrow || !looks.full() || !(plain || looks.peers().any(|of| of.is_connected() && of.waits())) {
         return None;
     }
-    let lost = 100.0 * of.lost();
-    let what = format!("path to {}: {lost:.1} % of the packets are lost", of.name);
-    let gain = if of.is("limited") { of.looks.room() } else { 1.0 / (1.0 - of.lost()).max(0.1) };
-    if of.after["parity"] == false {
-        let remedy = "`parity = true` in [wan] repairs the air's";
-        return Some(cause("parity off", gain, format!("{what}; {remedy}")));
+    let full = format!("line: full, {} of {} Mbit/s", mbps(looks.used), mbps(looks.rate));
+    let port = &looks.after["port"];
+    let carries = number(port, "carries_bps");
+    // Losses shorten trains.
+    let lossy = looks.peers().any(|of| of.is_connected() && of.lost() > of.borne());
+    if carries >= WORTH * looks.rate && !lossy {
+        let told = if looks.after["capacity"].is_object() { "what the capacity source says" } else { "`rate`" };
+        let sentence = format!(
+            "{full}, but trains of datagrams crossed the path at {} Mbit/s; raise {told} in steps, and ask again, or have it measured",
+            mbps(carries)
+        );
+        return Some(cause("told too low", carries / looks.rate, sentence));
     }
-    let remedy = if of.is("limited") {
-        format!(
-            ", and TCP's window is the limit; if it is the air that loses them, write air_loss = {:.2} in [wan]",
-            lost / 50.0
-        )
-    } else {
-        String::new()
+    let more = match (carries > 0.0, looks.after["capacity"].is_null()) {
+        (true, _) => ", and trains of datagrams show no more",
+        (false, true) => "; whether the path carries more could not be seen: the peer returned no marks, or too late",
+        (false, false) => "",
     };
-    Some(cause("losses", gain, what + &remedy))
+    Some(cause("line full", TWICE, format!("{full}{more}; only a faster line or less traffic helps")))
 }
 
 fn mtu(of: &OfPeer<'_>) -> Option<Cause> {
@@ -237,50 +358,84 @@ fn mtu(of: &OfPeer<'_>) -> Option<Cause> {
         return None;
     }
     let sentence = format!(
-        "path to {}: it has ceased to carry packets of {before} bytes without a word, {now} bytes pass; restore the MTU of the path",
+        "path to {}: it has ceased to carry datagrams of {before} bytes without a word, {now} bytes pass; restore the MTU of the path",
         of.name
     );
-    Some(cause("mtu", of.looks.room(), sentence))
+    Some(cause("mtu", 1.0 / (1.0 - of.lost()).max(0.1), sentence))
+}
+
+/// What parity leaves of independent losses of this share.
+fn after_parity(lost: f64) -> f64 {
+    let count = BLOCK as i32 + PARITY;
+    let (mut chance, mut repaired) = ((0..count).fold(1.0, |chance, _| chance * (1.0 - lost)), 0.0);
+    for losses in 1..=PARITY {
+        chance *= lost / (1.0 - lost).max(1e-9) * (count - losses + 1) as f64 / losses as f64;
+        repaired += chance * losses as f64 / count as f64;
+    }
+    (lost - repaired).max(0.0)
+}
+
+fn losses(of: &OfPeer<'_>) -> Option<Cause> {
+    let (lost, limited) = (of.lost(), of.is("limited"));
+    if !of.waits() || of.is_narrow() || mtu(of).is_some() {
+        return None;
+    }
+    let window = if limited { of.looks.room() } else { 1.0 };
+    let gain = window.max(1.0 / (1.0 - lost).max(0.1));
+    let what = format!("path to {}: {:.1} % of the packets are lost", of.name, 100.0 * lost);
+    if of.after["parity"] == false && after_parity(lost) <= of.borne() {
+        return Some(cause(
+            "parity off",
+            gain,
+            format!("{what}, and `parity` is off; `parity = true` in [wan] repairs that"),
+        ));
+    }
+    let remedy = if limited {
+        format!(
+            " now, and more than `air_loss` when TCP's window became the limit, {} of {} Mbit/s; if the air loses them, write air_loss = {:.2} in \
+             [wan], else look for the hop that drops them",
+            mbps(of.looks.used),
+            mbps(of.looks.rate),
+            (200.0 * lost.max(1.25 * of.borne())).ceil() / 100.0
+        )
+    } else {
+        " and sent again; look for the hop that drops them".to_string()
+    };
+    Some(cause("losses", gain, what + &remedy))
+}
+
+fn told_too_high(of: &OfPeer<'_>) -> Option<Cause> {
+    if !of.is_narrow() {
+        return None;
+    }
+    let (lost, queue) = (of.lost(), of.queue());
+    let sentence = format!(
+        "path to {}: round trips of {:.0} ms, {:.0} ms without a queue, and losses of {:.1} %, as before a line that is narrower than the {} \
+         Mbit/s told, or that others fill; TCP's window is the limit, and {} Mbit/s arrive; tell about that as `rate`, or have it measured",
+        of.name,
+        number(of.after, "rtt_ms"),
+        number(of.after, "min_rtt_ms"),
+        100.0 * lost,
+        mbps(of.looks.rate),
+        mbps(of.arrived())
+    );
+    Some(cause("told too high", queue.max(1.0 / (1.0 - lost).max(0.1)).max(WORTH), sentence))
 }
 
 fn queue_elsewhere(of: &OfPeer<'_>) -> Option<Cause> {
+    let queue = of.queue();
+    let (rate, received) = (number(of.after, "peer_rate_bps"), 8.0 * of.more("received_bytes") / of.looks.seconds);
+    if of.is_narrow() || rate > 0.0 && received > SENDS * rate {
+        return None;
+    }
     let (now, least) = (number(of.after, "rtt_ms"), number(of.after, "min_rtt_ms"));
-    let above = now - least;
-    if least == 0.0 || above <= QUEUE.max(QUEUE_SHARE * least) || of.is("limited") || of.looks.full() {
-        return None;
-    }
     let sentence = format!(
-        "path to {}: a round trip takes {now:.0} ms, and {least:.0} ms without a queue: others fill a queue on the path; let their packets \
-         go through this port (`wan.interface`), or have the path give this tunnel a queue of its own",
-        of.name
+        "path to {}: a round trip takes {now:.0} ms, {least:.0} ms without a queue: others fill a queue on the \
+         path, or {} does (ask `why` there); let their packets go through this port (`wan.interface`), or give the tunnel a queue of its own",
+        of.name, of.name
     );
-    Some(cause("queue elsewhere", now / least, sentence))
+    Some(cause("queue elsewhere", queue, sentence))
 }
-
-/// A connection that waits for hosts.
-#[derive(Clone, Debug)]
-pub struct Stream<'a> {
-    /// Its two hosts, for messages.
-    pub who: String,
-    /// The host that does not read.
-    pub host: &'a str,
-    /// Bytes that wait for it.
-    pub bytes: f64,
-}
-
-/// The connections that hold the window of a peer, most bytes first, if they leave others nothing; and what they hold.
-pub fn holders<'a, 'b>(streams: &'b [Stream<'a>], window: f64) -> Option<(Vec<&'b Stream<'a>>, f64)> {
-    let held: f64 = streams.iter().map(|stream| stream.bytes).sum();
-    if streams.is_empty() || held < HELD * window {
-        return None;
-    }
-    let mut all: Vec<&Stream<'_>> = streams.iter().collect();
-    all.sort_by(|one, other| other.bytes.total_cmp(&one.bytes));
-    Some((all, held))
-}
-
-/// No credit again and again.
-const SLOW: &str = "the far host reads slowly, or `connection_bytes` or `peer_bytes` there is too small for the path";
 
 /// The connections with a peer that wait for hosts, here or there.
 fn hosts(of: &OfPeer<'_>) -> Vec<Cause> {
@@ -293,64 +448,106 @@ fn hosts(of: &OfPeer<'_>) -> Vec<Cause> {
     };
     let here = |wait: &&Value| share(wait, "host") >= SHARE;
     let read_by = UNREAD + 2e-3 * number(of.after, "rtt_ms");
-    let unread = |wait: &&Value| number(&wait["peer"], "now_s") >= read_by;
-    let slow = |wait: &&Value| !looks.full() && !unread(wait) && share(wait, "peer") >= SHARE;
+    let waits = of.waits();
+    let unread = |wait: &&Value| !waits && number(&wait["peer"], "now_s") >= read_by;
+    let slow = |wait: &&Value| !waits && !unread(wait) && share(wait, "peer") >= SHARE;
     let near: Vec<&Value> = all.iter().copied().filter(here).collect();
     let (far, slowly): (Vec<&Value>, Vec<&Value>) =
         (all.iter().copied().filter(unread).collect(), all.iter().copied().filter(slow).collect());
     let mut found = Vec::new();
     if !near.is_empty() {
-        let streams: Vec<Stream<'_>> = near.iter().map(|wait| of_wait(wait)).collect();
-        let message = "the host here does not read, or slowly";
-        let (name, gain) = match holders(&streams, UNREAD_PART * number(of.after, "peer_bytes")) {
-            Some(_) => ("window held", f64::INFINITY),
-            None => ("near host", looks.room()),
-        };
-        found.push(cause(name, gain, named(of, &near, "host", message)));
+        let (one, held) = (near.len() == 1, held(&near));
+        let sentence = format!(
+            "hosts here: {} with {} wait{} for {}, and hold{} {:.1} of {:.1} MB; see what holds up {}: {}",
+            connections_of(&near),
+            of.name,
+            if one { "s" } else { "" },
+            if one { "a program that does not read, or slowly" } else { "programs that do not read, or slowly" },
+            if one { "s" } else { "" },
+            held / 1e6,
+            number(of.after, "peer_bytes") / 1e6,
+            if one { "that host" } else { "these hosts" },
+            names(&near, "host")
+        );
+        found.push(cause("near host", of.room_there(), sentence));
+        found.extend(window_held(of, &near));
     }
     if !far.is_empty() {
-        found.push(cause("far host", looks.room(), named(of, &far, "peer", "the far host does not read")));
+        found.push(cause("far host", looks.room(), far_hosts(of, &far, "does not read")));
     }
     if !slowly.is_empty() {
         // What is on the way says which of the two it is: a window's worth, or less.
         let under_way = looks.used / 8.0 * number(of.after, "rtt_ms") / 1e3 / slowly.len() as f64;
         let fills = looks.rate > 0.0 && under_way >= 0.5 * number(of.after, "connection_bytes");
-        let (name, message) = match fills {
-            true => ("window", "`connection_bytes` or `peer_bytes` at the far gateway is too small for the path"),
-            false => ("far host", SLOW),
-        };
-        found.push(cause(name, looks.room(), named(of, &slowly, "peer", message)));
+        let window = format!(
+            "window of {}: {} use{} all that may be on the way, and the path takes more; raise `connection_bytes` or `peer_bytes` at the gateway \
+             there: {}",
+            of.name,
+            connections_of(&slowly),
+            if slowly.len() == 1 { "s" } else { "" },
+            names(&slowly, "peer")
+        );
+        found.push(match fills {
+            true => cause("window", looks.room(), window),
+            false => cause("far host", looks.room(), far_hosts(of, &slowly, "reads slowly")),
+        });
     }
     found
 }
 
-fn of_wait(wait: &Value) -> Stream<'_> {
-    let text = |key: &str| wait[key].as_str().unwrap_or("");
-    let who = format!("{} to {}", text("client"), text("destination"));
-    Stream { who, host: text("client"), bytes: number(wait, "held_bytes") }
+/// What hosts that do not read leave to the windows of others is less than the path needs.
+fn window_held(of: &OfPeer<'_>, near: &[&Value]) -> Option<Cause> {
+    let (rate, trip) = (number(of.after, "peer_rate_bps"), number(of.after, "rtt_ms") / 1e3);
+    let left = of.after["growth_left_bytes"].as_f64()?;
+    let gain = rate / 8.0 * trip / (left + BASE);
+    let sentence = format!(
+        "window of {}: {} with hosts here that do not read hold{} {:.1} of {:.1} MB and leave{} {:.2} MB to the windows of others, where the path \
+         takes {:.2} MB; end these connections, or raise `limits.peer_bytes`: {}",
+        of.name,
+        connections_of(near),
+        if near.len() == 1 { "s" } else { "" },
+        held(near) / 1e6,
+        number(of.after, "peer_bytes") / 1e6,
+        if near.len() == 1 { "s" } else { "" },
+        left / 1e6,
+        rate / 8e6 * trip,
+        names(near, "host")
+    );
+    Some(cause("window held", gain, sentence))
 }
 
-/// A line that names connections which wait.
-fn named(of: &OfPeer<'_>, all: &[&Value], whose: &str, message: &str) -> String {
-    let one = |wait: &&Value| format!("{} ({:.0} s)", of_wait(wait).who, number(&wait[whose], "now_s"));
+fn far_hosts(of: &OfPeer<'_>, all: &[&Value], what: &str) -> String {
+    let (waits, host) =
+        if all.len() == 1 { ("waits", "a host there that") } else { ("wait", "hosts there, each of which") };
+    format!(
+        "far hosts: {} with {} {waits} for {host} {what}; see there what holds it up: {}",
+        connections_of(all),
+        of.name,
+        names(all, "peer")
+    )
+}
+
+fn connections_of(all: &[&Value]) -> String {
+    format!("{} connection{}", all.len(), if all.len() == 1 { "" } else { "s" })
+}
+
+/// Bytes that wait here for the hosts of these connections.
+fn held(all: &[&Value]) -> f64 {
+    all.iter().map(|wait| number(wait, "held_bytes")).sum()
+}
+
+/// The hosts of connections which wait, and for how long now.
+fn names(all: &[&Value], whose: &str) -> String {
+    let one = |wait: &&Value| {
+        let (text, now) = (|key: &str| wait[key].as_str().unwrap_or(""), number(&wait[whose], "now_s"));
+        let since = if now < 1.0 { String::new() } else { format!(" ({now:.0} s)") };
+        format!("{} to {}{since}", text("client"), text("destination"))
+    };
     let mut names: Vec<String> = all.iter().take(NAMED).map(one).collect();
     if all.len() > NAMED {
         names.push(format!("{} more", all.len() - NAMED));
     }
-    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
-    let bytes: f64 = all.iter().map(|wait| number(wait, "held_bytes")).sum();
-    let held = match (whose, all.len()) {
-        // What waits at the far end is in its own report.
-        ("host", count) => format!(
-            " {} {} of {}",
-            if count == 1 { "holds" } else { "hold" },
-            megabytes(bytes),
-            megabytes(number(of.after, "peer_bytes"))
-        ),
-        _ => String::new(),
-    };
-    let connections = if all.len() == 1 { "connection" } else { "connections" };
-    format!("window of {}: {} {connections}{held}; {message}: {}", of.name, all.len(), names.join(", "))
+    names.join(", ")
 }
 
 #[cfg(test)]
@@ -359,99 +556,239 @@ mod tests {
 
     use super::*;
 
+    /// A report of a gateway whose hosts have more to send, with changes of the peer.
     fn report(time: f64, bytes: u64, more: Value) -> Value {
-        let mut peer = json!({ "name": "hub", "connected": true, "packets_sent": 0, "packets_lost": 0,
-                               "rtt_ms": 200.0, "min_rtt_ms": 195.0, "path_mtu": 1428, "black_holes": 0, "parity": true, "air_loss": 0.02 });
+        let packets = (700.0 * (time - 1.0)) as u64;
+        let mut peer = json!({ "name": "hub", "connected": true, "packets_sent": packets, "packets_lost": 0,
+                               "packets_arrived": packets, "arrived_while_more_waited": packets,
+                               "received_bytes": 0, "rtt_ms": 200.0, "min_rtt_ms": 195.0, "path_mtu": 1428, "black_holes": 0,
+                               "parity": true, "air_loss": 0.02 });
+        if packets > 0 {
+            peer["received_bytes"] = json!(1000);
+        }
         more.as_object().unwrap().iter().for_each(|(key, value)| peer[key] = value.clone());
         json!({ "time_s": time, "port": { "rate_bps": 8e6, "bytes": bytes }, "connections": 3, "limit_connections": 4096,
                 "refused": 0, "direct": 0, "peers": [peer] })
     }
-    fn names(before: &Value, after: &Value) -> Vec<&'static str> {
+    fn names_of(before: &Value, after: &Value) -> Vec<&'static str> {
         causes(before, after).iter().map(|cause| cause.name).collect()
     }
+    fn of(bytes: u64, more: Value) -> Vec<&'static str> {
+        names_of(&report(1.0, 0, json!({})), &report(2.0, bytes, more))
+    }
+    /// `simulated::why` removes causes and measures; here are their thresholds.
+    const NONE: [&str; 0] = [];
 
     #[test]
-    fn each_cause_has_its_sign_and_the_best_one_is_first() {
-        let before = report(1.0, 0, json!({}));
-        let of = |bytes: u64, more: Value| names(&before, &report(2.0, bytes, more));
-        assert!(of(100_000, json!({ "packets_sent": 70 })).is_empty());
-        assert_eq!(of(990_000, json!({ "packets_sent": 700, "packets_lost": 7 })), ["line full"]);
-        assert_eq!(of(100_000, json!({ "packets_sent": 700, "packets_lost": 70 })), ["losses"]);
-        assert_eq!(of(100_000, json!({ "packets_sent": 10, "packets_lost": 1 })), [""; 0], "one packet says nothing");
-        assert_eq!(of(100_000, json!({ "packets_sent": 700, "packets_lost": 15 })), [""; 0], "2 % are borne");
-        assert_eq!(of(100_000, json!({ "packets_sent": 700, "packets_lost": 18, "limited": true })), ["losses"]);
-        assert_eq!(
-            of(100_000, json!({ "packets_sent": 700, "packets_lost": 18, "limited": true, "parity": false })),
-            ["parity off"]
-        );
-        assert_eq!(of(100_000, json!({ "packets_sent": 700, "packets_lost": 9, "limited": true })), ["told too high"]);
-        assert_eq!(of(100_000, json!({ "rtt_ms": 260.0 })), ["queue elsewhere"]);
-        assert_eq!(of(100_000, json!({ "rtt_ms": 230.0 })), [""; 0], "less than a quarter");
-        assert_eq!(of(990_000, json!({ "rtt_ms": 260.0 })), ["line full"]);
-        assert_eq!(of(100_000, json!({ "path_mtu": 1200, "black_holes": 1 })), ["mtu"]);
-        assert_eq!(of(0, json!({ "connected": false })), ["peer down"]);
-        assert_eq!(of(0, json!({ "connected": false, "failure": "no answer for 10 s" })), ["peer down"]);
-        assert_eq!(of(0, json!({ "connected": false, "failure": "invalid peer certificate: x" })), ["key"]);
-        let mut after = report(2.0, 990_000, json!({ "connected": false }));
-        after["capacity"] = json!({ "failure": "no such file", "at_floor": true });
-        assert_eq!(names(&before, &after), ["peer down", "source", "line full"]);
-        let mut after = report(2.0, 990_000, json!({}));
-        (after["connections"], after["limit_connections"], after["refused"]) = (json!(9), json!(9), json!(4));
-        assert_eq!(names(&before, &after), ["limit of connections", "line full"]);
-        after["refused"] = json!(0);
-        assert_eq!(names(&before, &after), ["line full"], "no connection was refused");
+    fn a_full_line_is_a_cause_while_bytes_wait_for_it() {
+        assert_eq!(of(890_000, json!({})), NONE, "89 %");
+        assert_eq!(of(910_000, json!({})), ["line full"]);
+        assert_eq!(of(910_000, json!({ "arrived_while_more_waited": 466 })), NONE, "two thirds of 700 are 467");
+        let old = json!({ "packets_arrived": null, "arrived_while_more_waited": null });
+        assert_eq!(of(910_000, old), ["line full"], "an older gateway does not say");
     }
 
     #[test]
-    fn those_who_hold_a_window_are_named_only_when_nothing_is_left() {
-        let streams: Vec<Stream<'_>> =
-            [5.0, 90.0, 3.0].map(|bytes| Stream { who: format!("{bytes}"), host: "10.1.0.2", bytes }).into();
-        assert!(holders(&streams, 200.0).is_none() && holders(&[], 0.0).is_none());
-        let (all, held) = holders(&streams, 100.0).unwrap();
-        assert_eq!((all[0].who.as_str(), held), ("90", 98.0));
-    }
-
-    #[test]
-    fn hosts_that_do_not_read_are_named() {
-        let report = |time: f64, bytes: u64, waits: &[(u64, &str, f64, f64)]| {
-            let waiting = waits.iter().map(|(number, whose, now, sum)| {
-                json!({ "number": number, "name": "hub", "client": format!("10.1.0.2:{number}"), "destination": "10.2.0.2:80",
-                        "held_bytes": 1 << 20, *whose: { "now_s": now, "sum_s": sum } })
-            });
-            json!({
-                "time_s": time,
-                "port": { "rate_bps": 8e6, "bytes": bytes },
-                "waiting": waiting.collect::<Vec<_>>(),
-                "peers": [{ "name": "hub", "connected": true, "rtt_ms": 600.0,
-                            "connection_bytes": 32 << 20, "peer_bytes": 256 << 20 },
-                          { "name": "other", "connected": true }],
-            })
+    fn a_line_is_told_too_low_when_trains_have_crossed_the_path_faster() {
+        let of = |carries: f64, more: Value| {
+            let mut after = report(2.0, 990_000, more);
+            after["port"]["carries_bps"] = json!(carries);
+            names_of(&report(1.0, 0, json!({})), &after)
         };
-        let before = report(1.0, 0, &[(1, "host", 5.0, 5.0), (3, "host", 0.0, 5.0), (5, "peer", 0.1, 9.0)]);
-        let of = |bytes: u64, waits: &[_]| why(&before, &report(3.0, bytes, waits)).join("; ");
-        let paused = [(1, "host", 7.0, 7.0), (2, "host", 0.1, 1.95), (3, "host", 0.0, 5.2)];
+        assert_eq!(of(8.7e6, json!({})), ["line full"]);
+        assert_eq!(of(8.9e6, json!({})), ["told too low"]);
+        assert_eq!(of(8.9e6, json!({ "packets_lost": 15 })), ["line full"], "losses shorten trains");
+        let unseen = why(&report(1.0, 0, json!({})), &report(2.0, 990_000, json!({}))).join("; ");
+        assert!(unseen.contains("could not be seen"), "{unseen}");
+    }
+
+    #[test]
+    fn losses_count_by_what_they_cost() {
+        assert_eq!(of(100_000, json!({ "packets_lost": 63 })), NONE, "1 / (1 - 0.09) is less than 1.1");
+        assert_eq!(of(100_000, json!({ "packets_lost": 70 })), ["losses"]);
+        assert_eq!(of(990_000, json!({ "packets_lost": 70 })), ["line full", "losses"], "1.1 times as fast, and twice");
+        assert_eq!(of(100_000, json!({ "packets_sent": 49, "packets_lost": 40 })), NONE, "49 packets say nothing");
+        assert_eq!(of(100_000, json!({ "packets_lost": 18, "limited": true })), ["losses"]);
+        assert_eq!(of(100_000, json!({ "packets_lost": 18, "limited": true, "parity": false })), ["parity off"]);
         assert_eq!(
-            of(0, &paused),
-            "window of hub: 2 connections hold 2.1 MB of 268.4 MB; the host here does not read, or slowly: \
-             10.1.0.2:1 to 10.2.0.2:80 (7 s), 10.1.0.2:2 to 10.2.0.2:80 (0 s)"
+            of(100_000, json!({ "packets_lost": 70, "parity": false })),
+            ["losses"],
+            "parity would not repair them"
         );
-        // Two round trips and a second are 2.2 s.
-        let unread = "window of hub: 1 connection; the far host does not read: 10.1.0.2:4 to 10.2.0.2:80 (3 s)";
-        assert_eq!(of(0, &[(4, "peer", 2.6, 2.6)]), unread);
-        assert_eq!(of(1_990_000, &[(4, "peer", 2.1, 2.1)]), "line: full, 8.0 of 8.0 Mbit/s");
-        assert_eq!(of(1_990_000, &[(4, "peer", 2.6, 2.6)]), format!("line: full, 8.0 of 8.0 Mbit/s; {unread}"));
-        assert!(
-            of(0, &[(5, "peer", 0.1, 10.95)])
-                .contains("`connection_bytes` or `peer_bytes` there is too small for the path: 10.1.0.2:5")
+        let idle = json!({ "packets_lost": 70, "limited": true, "arrived_while_more_waited": 0 });
+        assert_eq!(of(100_000, idle), NONE, "nothing waits");
+    }
+
+    /// By hand, for 1 %: 0.42 of 42 are lost on the average, of which 0.2782 alone, and 2 times 0.0576 in pairs.
+    #[test]
+    fn parity_repairs_one_or_two_losses_of_a_block() {
+        assert!((after_parity(0.01) - (0.42 - 0.2782 - 2.0 * 0.0576) / 42.0).abs() < 1e-5, "{}", after_parity(0.01));
+        assert_eq!(after_parity(0.0), 0.0);
+        assert!(after_parity(1.0) > 0.99 && after_parity(0.5) > 0.49);
+    }
+
+    #[test]
+    fn queues_are_told_from_late_acknowledgements_and_from_narrow_paths() {
+        let idle = |rtt: f64, more: &[(&str, Value)]| {
+            let mut peer = json!({ "rtt_ms": rtt, "arrived_while_more_waited": 0 });
+            more.iter().for_each(|(key, value)| peer[*key] = value.clone());
+            of(100_000, peer)
+        };
+        // 195 ms, a quarter of that, 20 ms of acknowledgements, and 4500 bytes at 8 Mbit/s.
+        assert_eq!(idle(268.0, &[]), NONE);
+        assert_eq!(idle(269.0, &[]), ["queue elsewhere"]);
+        let sends = |bytes: u64| [("peer_rate_bps", json!(8e6)), ("received_bytes", json!(bytes))];
+        assert_eq!(idle(300.0, &sends(240_000)), ["queue elsewhere"]);
+        assert_eq!(idle(300.0, &sends(260_000)), NONE, "it is the peer's: its packets are a quarter of its rate");
+        let narrow = |more: Value| {
+            let mut peer = json!({ "limited": true, "limited_by_delay": true, "rtt_ms": 300.0 });
+            more.as_object().unwrap().iter().for_each(|(key, value)| peer[key] = value.clone());
+            peer
+        };
+        assert_eq!(of(500_000, narrow(json!({}))), ["told too high"]);
+        assert_eq!(of(500_000, narrow(json!({ "rtt_ms": 200.0 }))), ["told too high"], "the queue comes and goes");
+        assert_eq!(
+            of(990_000, narrow(json!({ "packets_lost": 20 }))),
+            ["told too high"],
+            "what is full is not the own line"
         );
-        assert_eq!(of(1_990_000, &[(5, "peer", 0.1, 10.95)]), "line: full, 8.0 of 8.0 Mbit/s");
+        assert_eq!(
+            of(990_000, narrow(json!({}))),
+            ["line full", "queue elsewhere"],
+            "all arrives: the queue is of others"
+        );
+        let of_air = narrow(json!({ "limited_by_delay": false, "packets_lost": 20, "rtt_ms": 200.0 }));
+        assert_eq!(of(500_000, of_air), ["losses"]);
+    }
+
+    #[test]
+    fn a_path_that_ceases_to_carry_long_packets_is_named_by_what_it_cost() {
+        let short = json!({ "path_mtu": 1200, "black_holes": 1, "packets_lost": 200 });
+        assert_eq!(of(500_000, short), ["mtu"], "and not as losses");
+        assert_eq!(of(500_000, json!({ "path_mtu": 1200 })), NONE, "it has cost nothing");
+    }
+
+    #[test]
+    fn a_peer_that_is_not_connected_or_silent_is_named_and_wrong_keys_are_told_apart() {
+        let down = |more: Value| of(0, more);
+        assert_eq!(down(json!({ "connected": false })), ["peer down"]);
+        assert_eq!(down(json!({ "connected": false, "failure": "no answer for 10 s" })), ["peer down"]);
+        assert_eq!(down(json!({ "connected": false, "failure": "invalid peer certificate: x" })), ["key"]);
+        assert_eq!(down(json!({ "packets_sent": 2, "received_bytes": 0, "packets_arrived": 0 })), ["peer down"]);
+        assert_eq!(
+            down(json!({ "packets_sent": 1, "received_bytes": 0, "packets_arrived": 0 })),
+            NONE,
+            "the answer is on its way"
+        );
+        let mut after = report(2.0, 0, json!({ "connected": false, "failure": "no answer for 10 s" }));
+        after["direct"] = json!(7);
+        assert!(why(&report(1.0, 0, json!({})), &after)[0].contains("7 connections went without the tunnel"));
+    }
+
+    #[test]
+    fn a_limit_of_connections_counts_when_others_are_refused_and_is_named_by_its_key() {
+        let of = |open: u64, limit: u64, refused: u64, peer_bytes: u64| {
+            let mut after = report(2.0, 0, json!({ "peer_bytes": peer_bytes }));
+            (after["connections"], after["limit_connections"]) = (json!(open), json!(limit));
+            after["refused"] = json!(refused);
+            why(&report(1.0, 0, json!({})), &after).join("; ")
+        };
+        assert!(of(9, 9, 4, 256 << 20).contains("raise `limits.connections`"));
+        assert!(of(9, 9, 0, 256 << 20).starts_with("nothing here"));
+        assert!(of(8, 9, 4, 256 << 20).starts_with("nothing here"));
+        // Each of 100 has 4 KiB from its beginning: a quarter of 512 KiB has room for 32.
+        assert!(of(32, 100, 4, 512 << 10).contains("raise `limits.peer_bytes`"));
+        assert!(of(31, 100, 4, 512 << 10).starts_with("nothing here"));
+    }
+
+    #[test]
+    fn a_source_that_fails_counts_where_the_rate_is_the_limit() {
+        let of = |bytes: u64| {
+            let mut after = report(2.0, bytes, json!({}));
+            after["capacity"] = json!({ "failure": "no such file", "at_floor": true });
+            names_of(&report(1.0, 0, json!({})), &after)
+        };
+        assert_eq!(of(100_000), NONE);
+        assert_eq!(of(990_000), ["source", "line full"]);
+    }
+
+    /// Connections that wait, by number, for which side, for how long now and in all.
+    fn waits(all: &[(u64, &str, f64, f64)]) -> Value {
+        let wait = |(number, whose, now, sum): &(u64, &str, f64, f64)| {
+            json!({ "number": number, "name": "hub", "client": format!("10.1.0.2:{number}"), "destination": "10.2.0.2:80",
+                    "held_bytes": 1 << 20, *whose: { "now_s": now, "sum_s": sum } })
+        };
+        all.iter().map(wait).collect()
+    }
+    /// Reports of a peer whose hosts have little to send, 2 s apart; the port sends so many bytes meanwhile.
+    fn of_waits(bytes: u64, before: &[(u64, &str, f64, f64)], after: &[(u64, &str, f64, f64)], more: Value) -> String {
+        let report = |time: f64, bytes: u64, all: &[_]| {
+            let mut peer = json!({ "rtt_ms": 600.0, "min_rtt_ms": 600.0, "arrived_while_more_waited": 0,
+                                   "connection_bytes": 32 << 20, "peer_bytes": 256 << 20 });
+            if time > 1.0 {
+                more.as_object().unwrap().iter().for_each(|(key, value)| peer[key] = value.clone());
+            }
+            let mut report = report(time, bytes, peer);
+            report["waiting"] = waits(all);
+            report
+        };
+        why(&report(1.0, 0, before), &report(3.0, bytes, after)).join("; ")
+    }
+
+    #[test]
+    fn hosts_here_that_do_not_read_are_named() {
+        let before = [(1, "host", 5.0, 5.0), (3, "host", 0.0, 5.0)];
+        let paused = [(1, "host", 7.0, 7.0), (2, "host", 0.1, 1.95), (3, "host", 0.0, 5.2)];
+        let of = |all: &[_], more: Value| of_waits(0, &before, all, more);
+        assert_eq!(
+            of(&paused, json!({})),
+            "hosts here: 2 connections with hub wait for programs that do not read, or slowly, and hold 2.1 of 268.4 MB; see what holds up \
+             these hosts: 10.1.0.2:1 to 10.2.0.2:80 (7 s), 10.1.0.2:2 to 10.2.0.2:80"
+        );
+        // In 2 s the peer fills its line by 2 MB.
+        let full = |bytes: u64| json!({ "peer_rate_bps": 8e6, "received_bytes": bytes });
+        assert!(of(&paused, full(1_700_000)).starts_with("hosts here"));
+        assert!(of(&paused, full(1_900_000)).starts_with("nothing here"), "they would get no more");
         let many: Vec<(u64, &str, f64, f64)> = (10..22).map(|number| (number, "host", 9.0, 9.0)).collect();
-        assert!(of(0, &many).ends_with("10.1.0.2:19 to 10.2.0.2:80 (9 s), 2 more"));
-        // By hand: credit leaves 128 MiB to hosts that do not read, of which 116 are held, or 115.
-        for (mebibytes, wanted) in [(116, "window held"), (115, "near host")] {
-            let mut after = report(3.0, 0, &[(1, "host", 7.0, 7.0)]);
-            after["waiting"][0]["held_bytes"] = json!(mebibytes << 20);
-            assert_eq!(names(&before, &after), [wanted]);
-        }
+        assert!(of(&many, json!({})).ends_with("10.1.0.2:19 to 10.2.0.2:80 (9 s), 2 more"));
+        // 8 Mbit/s in 600 ms are 600 kB: others have 16 kB from their beginning, and what is left.
+        let left = |bytes: u64| json!({ "peer_rate_bps": 8e6, "growth_left_bytes": bytes });
+        let held = of(&paused, left(500_000));
+        assert!(held.contains("window of hub: 2 connections") && held.contains("leave 0.50 MB"), "{held}");
+        assert!(!of(&paused, left(600_000)).contains("window of hub"));
+    }
+
+    #[test]
+    fn far_hosts_and_small_windows_count_while_the_line_has_room() {
+        let before = [(5, "peer", 0.1, 9.0)];
+        let of = |bytes: u64, all: &[_], more: Value| of_waits(bytes, &before, all, more);
+        let (unread, slow) = ([(4, "peer", 2.6, 2.6)], [(5, "peer", 0.1, 10.95)]);
+        // Two round trips and a second are 2.2 s.
+        assert_eq!(
+            of(0, &unread, json!({})),
+            "far hosts: 1 connection with hub waits for a host there that does not read; see there what holds it up: 10.1.0.2:4 to 10.2.0.2:80 (3 s)"
+        );
+        assert!(of(0, &[(4, "peer", 2.1, 1.7)], json!({})).starts_with("nothing here"));
+        assert!(
+            of(1_990_000, &unread, json!({})).starts_with("nothing here"),
+            "the line has no room, by others that send little each"
+        );
+        let behind = json!({ "arrived_while_more_waited": 1400, "packets_arrived": 1400 });
+        assert!(of(0, &unread, behind).starts_with("nothing here"), "the window is the limit");
+        assert!(of(0, &slow, json!({})).contains("a host there that reads slowly"));
+        // 1 MB in 2 s, of which 300 kB are on the way in 600 ms.
+        let small = |bytes: u64| of(1_000_000, &slow, json!({ "connection_bytes": bytes }));
+        assert!(small(600_000).starts_with("window of hub: 1 connection uses all"), "{}", small(600_000));
+        assert!(small(610_000).starts_with("far hosts"), "{}", small(610_000));
+    }
+
+    /// The causes in `docs/gateway.md`, in the order of the code, each with what to do.
+    #[test]
+    fn the_docs_have_each_cause() {
+        let docs = include_str!("../../../../docs/gateway.md");
+        let section = docs.split("\n## What limits the transfers\n").nth(1).unwrap().split("\n## ").next().unwrap();
+        let listed: Vec<&str> =
+            section.lines().filter_map(|line| line.strip_prefix("- **")?.split("**").next()).collect();
+        assert_eq!(listed, NAMES);
     }
 }

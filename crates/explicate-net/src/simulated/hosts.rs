@@ -56,6 +56,8 @@ pub struct Script {
     pub answers: bool,
     /// It does not close its half.
     pub idles: bool,
+    /// Time between two blocks that it sends, ns; else it sends as fast as it can.
+    pub every: u64,
     /// How it reads.
     pub reads: Reads,
     /// When it leaves after the beginning, ns, and how.
@@ -65,7 +67,7 @@ pub struct Script {
 impl Script {
     /// A host that sends so many bytes and reads all.
     pub fn sending(sends: u64) -> Script {
-        Script { sends, answers: false, idles: false, reads: Reads::All, leaves: None }
+        Script { sends, answers: false, idles: false, every: 0, reads: Reads::All, leaves: None }
     }
 }
 
@@ -234,7 +236,12 @@ impl World {
     }
     async fn writes(&self, number: usize, server: bool, end: &End, sends: u64) -> io::Result<()> {
         let mut at = 0;
+        let plan = &self.plans[number];
+        let every = if server { plan.server.every } else { plan.client.every };
         while at < sends {
+            if every > 0 {
+                wait(end, every).await?;
+            }
             let block: Vec<u8> = (at..sends.min(at + BLOCK as u64)).map(|at| byte(number, server, at)).collect();
             let mut rest = &block[..];
             while !rest.is_empty() {
@@ -249,7 +256,6 @@ impl World {
                 }
             }
         }
-        let plan = &self.plans[number];
         if if server { plan.server.idles } else { plan.client.idles } {
             end.failed().await;
             return Err(ErrorKind::ConnectionReset.into());
@@ -276,8 +282,9 @@ impl World {
                     BLOCK
                 }
                 Reads::Slowly(bytes) => {
-                    wait(end, 100_000_000).await?;
-                    bytes.min(BLOCK)
+                    let most = bytes.min(BLOCK);
+                    wait(end, (100_000_000 * most / bytes.max(1)) as u64).await?;
+                    most
                 }
                 _ => BLOCK,
             };

@@ -26,7 +26,7 @@ pub mod run;
 pub mod scene;
 pub mod tcp;
 
-pub use run::{Options, Report, run};
+pub use run::{Options, Report, View, run, run_beside};
 
 #[cfg(test)]
 mod both;
@@ -38,3 +38,5 @@ mod metrics;
 mod shares;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod why;

@@ -125,6 +125,12 @@ impl Network {
             }
         }
     }
+    /// Others have filled the queue from one gateway to another with so much, ns of the line.
+    pub fn fill(&self, from: u8, to: u8, queue: u64) {
+        if let Some(line) = self.state().lines.get_mut(&(from, to)) {
+            line.free_at = line.free_at.max(clock::elapsed() + queue);
+        }
+    }
     /// What comes from a gateway comes from this port from now on, and what is sent to another one is lost.
     pub fn rebind(&self, gateway: u8, port: u16) {
         let inside = address(gateway);

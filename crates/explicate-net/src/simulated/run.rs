@@ -21,6 +21,16 @@ pub struct Options {
     pub fault: Option<Fault>,
 }
 
+/// A scene while it runs.
+pub struct View {
+    /// The network.
+    pub network: Arc<Network>,
+    /// The machines of its gateways.
+    pub machines: Arc<Vec<Machine>>,
+    /// When the gateways were connected, ns.
+    pub began: u64,
+}
+
 /// What happened in a scene.
 pub struct Report {
     /// Events in their order.
@@ -58,12 +68,17 @@ const LOOKED: u64 = 10 * SECOND;
 
 /// Runs a scene.
 pub fn run(scene: &Scene, options: Options) -> Report {
+    run_beside(scene, options, async |_| ()).0
+}
+
+/// The same, with something that looks at it or changes it meanwhile.
+pub fn run_beside<T>(scene: &Scene, options: Options, beside: impl AsyncFnOnce(View) -> T) -> (Report, T) {
     faults::put_back(options.fault);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let report = runtime.block_on(async {
         let _clock = Simulated::begin();
-        Run::new(scene).run().await
+        Run::new(scene).run(beside).await
     });
     faults::put_back(None);
     report
@@ -95,7 +110,7 @@ impl<'a> Run<'a> {
         Run { scene, record, network, world, machines, began: 0 }
     }
 
-    async fn run(mut self) -> Report {
+    async fn run<T>(mut self, beside: impl AsyncFnOnce(View) -> T) -> (Report, T) {
         for (one, other, path) in &self.scene.paths {
             self.network.connect(*one, *other, *path, self.scene.seed);
         }
@@ -119,11 +134,14 @@ impl<'a> Run<'a> {
         for happens in &self.scene.happens {
             tokio::spawn(happen(*happens, self.began, self.network.clone(), self.machines.clone()));
         }
-        self.wait().await;
+        let (network, machines) = (self.network.clone(), self.machines.clone());
+        let view = View { network, machines, began: self.began };
+        let ((), seen) = tokio::join!(self.wait(), beside(view));
         let slowest = self.judge();
         let took = clock::elapsed();
         let (events, broken) = self.record.take();
-        Report { events, broken, slowest, took, began: self.began, fared: self.world.fared() }
+        let report = Report { events, broken, slowest, took, began: self.began, fared: self.world.fared() };
+        (report, seen)
     }
     fn is_connected(&self) -> bool {
         let up = |machine: &Machine| {

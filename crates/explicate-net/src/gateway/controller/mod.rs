@@ -68,6 +68,8 @@ pub struct WindowController {
     tcp: Box<AnySender>,
     limit: Limit,
     guard: bool,
+    /// Delay has been a sign while the limit was on, and not losses alone.
+    delayed: bool,
     /// Datagrams leave through a port of this process, which is a router.
     own_port: bool,
     /// Whether routers answer; `None` with an own port, which always does, and without a guard.
@@ -104,6 +106,8 @@ pub struct WindowController {
     /// When the first of them was allowed.
     probed: Time,
     acknowledged: u64,
+    /// Packets that were acknowledged, and those of them while QUIC had more to send.
+    arrived: [u64; 2],
     /// The peer's last sum of feedback, and what has not been passed to the sender, bytes/s.
     sum: u32,
     feedback: i64,
@@ -142,6 +146,7 @@ impl WindowController {
             tcp: sender(tcp, &config.values_of(tcp), packet, rate),
             limit: Limit::new(config.air_loss),
             guard: config.guard,
+            delayed: false,
             own_port: true,
             answers: None,
             most: UNPROVEN,
@@ -164,6 +169,7 @@ impl WindowController {
             probes: 0.0,
             probed: Time::ZERO,
             acknowledged: 0,
+            arrived: [0; 2],
             sum: 0,
             feedback: 0,
             returned: Transport::EMPTY,
@@ -233,6 +239,14 @@ impl WindowController {
     /// TCP's law limits the window.
     pub fn is_limited(&self) -> bool {
         self.limit.is_on()
+    }
+    /// The limit is one of a queue, and not of losses alone.
+    pub fn is_limited_by_delay(&self) -> bool {
+        self.is_limited() && self.delayed
+    }
+    /// Packets that were acknowledged, and those of them while QUIC had more to send: the window or the line was the limit.
+    pub fn arrived(&self) -> [u64; 2] {
+        self.arrived
     }
     /// A datagram that joins the own port's queue waits there for so long.
     pub fn waits(&mut self, wait: Time) {
@@ -347,6 +361,8 @@ impl WindowController {
         header.set_reverse_feedback(feedback as i32);
         let newly_acked = (self.acknowledged as f64 / self.packet) as u32;
         self.acknowledged -= (newly_acked as f64 * self.packet) as u64;
+        self.arrived[0] += newly_acked as u64;
+        self.arrived[1] += if app_limited { 0 } else { newly_acked as u64 };
         let mut ack = Ack::new(now, newly_acked, self.srtt, &header);
         (ack.app_limited, ack.in_flight) = (app_limited, (in_flight as f64 / self.packet) as u32);
         // Losses of the air are no reason for an explicit sender to wait.
@@ -420,7 +436,9 @@ impl WindowController {
         if self.is_limited() && lost > self.limit.borne(&seen) {
             self.tcp.on_loss(&self.loss(LossKind::Duplicates));
         }
-        if self.guard && self.limit.take(now, &seen) == Some(Change::Begins) {
+        let change = if self.guard { self.limit.take(now, &seen) } else { None };
+        self.delayed = delay > most_delay || self.delayed && change != Some(Change::Begins);
+        if change == Some(Change::Begins) {
             let arrives = sent - lost;
             self.tcp.resume(now, (arrives.min(self.sender.allowance().cwnd) / 2.0).max(LEAST), self.srtt);
         }
