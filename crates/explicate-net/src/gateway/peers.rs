@@ -277,6 +277,13 @@ enum Onward {
     Peer(Leg),
 }
 
+/// Closes a connection, unless it has ended: quinn would forget why.
+fn close(connection: &Connection, code: u32, reason: &[u8]) {
+    if connection.close_reason().is_none() {
+        connection.close(code.into(), reason);
+    }
+}
+
 /// Bytes of the credit behind a preface.
 const CREDIT: usize = 4;
 
@@ -559,7 +566,7 @@ impl Gateway {
         let limits = self.transport.limits();
         let greeting = tokio::time::timeout(GREETING, credit::greet(connection, rate, limits)).await;
         let Ok(Some(greeted)) = greeting else {
-            connection.close(PROTOCOL.into(), b"no greeting");
+            close(connection, PROTOCOL, b"no greeting");
             return None;
         };
         tunnel.credits.begin(connection, &greeted, limits);
@@ -576,7 +583,7 @@ impl Gateway {
         if own < key {
             late = !entered.choose(*begun).await;
             if late {
-                connection.close(BESIDE.into(), b"another connection is used");
+                close(connection, BESIDE, b"another connection is used");
             } else {
                 is_here();
             }

@@ -386,4 +386,33 @@ fn a_stranger_is_not_logged_as_a_peer_and_its_key_is_not_printed() {
     });
 }
 
+/// The peer refuses the key of this gateway behind its handshake: the log says what the peer's file needs.
+#[test]
+fn a_caller_whose_key_is_refused_says_what_the_peer_needs() {
+    runtime().block_on(async {
+        let (gateway, _) = gateway("127.0.0.1:9".parse().unwrap());
+        let own = gateway.identity();
+        // It has the key that is expected, and knows another one.
+        let tls = own.server(vec![identity().public]).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let server = Some(quinn::ServerConfig::with_crypto(Arc::new(tls)));
+        let answers = Endpoint::new(EndpointConfig::default(), server, socket, Arc::new(TokioRuntime)).unwrap();
+        let mut peer = gateway.table().peers[0].config.clone();
+        peer.address = Some(answers.local_addr().unwrap().to_string());
+        let peer = Peer { config: peer, link: Arc::default() };
+        let log = logged(async {
+            let calls = async {
+                let connected = gateway.call(&peer, PATIENCE).await.unwrap().unwrap();
+                gateway.serve(&peer, connected).await;
+            };
+            let refuses = async { answers.accept().await.unwrap().await.unwrap_err() };
+            let both = async { tokio::join!(calls, refuses) };
+            tokio::time::timeout(PATIENCE, both).await.expect("it is refused");
+        })
+        .await;
+        assert!(log.contains("the peer was not used") && log.contains("needs key = "), "{log}");
+        assert!(log.contains(&own.public.line()), "{log}");
+    });
+}
+
 mod hostile;
