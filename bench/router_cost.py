@@ -2,10 +2,10 @@
 
 Two hosts in namespaces with the router between them, packets of 1200 bytes, with and without controller in turn. CPU
 time is that of the router's thread, in kernel and user mode; on virtual cables it includes the work of the receiving
-host's kernel. There are two loads: evenly spaced packets that ignore feedback, and as many of them as pass. A loop that forwards frames without parsing them shows the minimum cost of packet sockets.
-The cost of the controller alone is measured on the path of frames without system calls. Processors are kept awake,
-because the wake-up of a virtual processor is the work of its host, not of the router. `--markdown` puts the figures
-into a document.
+host's kernel. There are two loads: evenly spaced packets that ignore feedback, and as many of them as pass. A loop that
+forwards frames without parsing them shows the minimum cost of packet sockets. The cost of the controller alone is
+measured on the path of frames without system calls. Processors are kept awake, because the wake-up of a virtual
+processor is the work of its host, not of the router. `--markdown` puts the figures into a document.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ LOSS_PERCENT = (0.0, 0.1, 1.0, 5.0)
 RATE_MBPS = (2, 20, 100)
 SECONDS = 30
 TRANSFER = {"max_rto": "5s", "recount": "at_once"}
-"""Of recoveries that have these parameters: an outage does not last longer, and the end of a transfer is not waited for."""
+"""Of recoveries that have these parameters: outages do not last longer, and the end of a transfer is not waited for."""
 AIR_LOSS = 0.02
 """Losses of the air that are no sign of congestion unless `--air-loss` says another share (`commands/advise.rs`)."""
 AIR_SHARE = 0.75

@@ -349,7 +349,7 @@ def test_a_key_is_replaced_by_the_page_as_it_stands(world: World) -> None:
     key.write_text(old, encoding="ascii")
     world.follow(restart)
     log = world.folder / "A.log"
-    needs = "needs key = \\\"" + world.public["PUBLIC LINE OF A"]
+    needs = 'needs key = \\"' + world.public["PUBLIC LINE OF A"]
     eventually("the old key is refused", lambda: needs in log.read_text(encoding="utf-8"))
 
 
