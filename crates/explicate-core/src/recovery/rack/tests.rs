@@ -179,7 +179,11 @@ fn only_duplicates_prolong_a_widened_window() {
     };
     assert_eq!(persists(106, &[]), (false, State::Open, 4), "a repair");
     assert_eq!(persists(2, &[]), (true, State::Open, 5), "by the time stamp");
-    assert_eq!(persists(106, &[(0, 1), (1, 2), (2, 3)]), (true, State::Open, 5), "one less by its end, one more by duplicates");
+    assert_eq!(
+        persists(106, &[(0, 1), (1, 2), (2, 3)]),
+        (true, State::Open, 5),
+        "one less by its end, one more by duplicates"
+    );
 }
 
 /// What the receiver claims to have twice is bounded by what was sent twice.
