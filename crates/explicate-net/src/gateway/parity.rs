@@ -1,7 +1,7 @@
 //! Parity of blocks of datagrams: two lost ones of a block are repaired without a round trip.
 //!
 //! Two parity datagrams P and Q follow a block of at most [`BLOCK`], and of fewer the more datagrams are lost ([`length`]), as the peer
-//! measures it ([`Losses`]). Over the bytes of a datagram, its length (two bytes) before its
+//! measures it ([`Losses`]), but not more than the air may lose (`air_loss`). Over the bytes of a datagram, its length (two bytes) before its
 //! contents, P is their sum and Q the sum of 2^(n - 1 - i) d_i in the field of 256 elements with the polynomial x^8 + x^4 + x^3 +
 //! x^2 + 1 (as RAID 6; Plank, Software: Practice and Experience 27, 1997).
 

@@ -35,6 +35,8 @@ const LOST_WINDOWS: f64 = 3.0;
 pub struct Tunnel {
     /// Its number, by which routers tell flows apart.
     pub number: u32,
+    /// Share of the datagrams that the air may lose.
+    air_loss: f64,
     /// The law of its window.
     pub controller: SharedController,
     /// Shares of its connections.
@@ -74,7 +76,8 @@ pub struct Repairs {
     pub repaired: u64,
     /// Blocks with more losses than parity repairs.
     pub beyond: u64,
-    /// Share of this end's datagrams that is lost before repairs, as the peer measures it; datagrams of a block follow it.
+    /// Share of this end's datagrams that is lost before repairs, as the peer measures it; datagrams of a block follow it
+    /// as far as the air may lose so many.
     pub lost: f64,
     /// See there.
     pub block: u8,
@@ -88,6 +91,7 @@ impl Tunnel {
         let number = number ^ crate::sys::monotonic() as u32;
         Arc::new(Tunnel {
             number,
+            air_loss: config.air_loss,
             controller,
             turns: Turns::default(),
             credits: Arc::default(),
@@ -95,6 +99,11 @@ impl Tunnel {
             state: Mutex::default(),
             place: Mutex::default(),
         })
+    }
+    /// Datagrams of a block. Parity follows the losses that the air may have, and no others: it would hide those of a full queue from
+    /// TCP's law, and add to it.
+    fn block(&self, state: &State) -> u8 {
+        parity::length(state.lost.min(self.air_loss))
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -157,7 +166,7 @@ impl Tunnel {
         }
         let number = state.next;
         state.next = number.wrapping_add(1);
-        let length = parity::length(state.lost);
+        let length = self.block(&state);
         (packet, if parity { state.block.add(number, contents, length) } else { None })
     }
     /// The parity of the datagrams since the last one.
@@ -203,7 +212,7 @@ impl Tunnel {
     pub fn repairs(&self) -> Repairs {
         let state = self.state();
         let (repaired, beyond) = (state.repair.repaired, state.repair.beyond);
-        Repairs { repaired, beyond, lost: state.lost, block: parity::length(state.lost) }
+        Repairs { repaired, beyond, lost: state.lost, block: self.block(&state) }
     }
 }
 

@@ -229,10 +229,13 @@ fn four_thousand_connections_that_nobody_reads_stop_no_other() {
 }
 
 /// Seconds until a download of 10 MB has arrived.
-fn download(loss: f64, seed: u64) -> f64 {
+fn download(loss: f64, air_loss: f64, seed: u64) -> f64 {
     let (client, server) = (Script::sending(1), Script { answers: true, ..Script::sending(10_000_000) });
     let mut scene = scene(RATES, ROUND_TRIP, vec![plan(CLIENT, SECOND, client, server)]);
     (scene.seed, scene.paths[0].2.loss) = (seed, loss);
+    for text in &mut scene.texts {
+        *text = text.replace("[wan]\n", &format!("[wan]\nair_loss = {air_loss}\n"));
+    }
     let report = run(&scene, Options::default());
     assert!(report.broken.is_empty(), "{:#?}", report.broken);
     let over = report.fared[0][0].as_ref().and_then(|client| client.over).unwrap();
@@ -242,8 +245,16 @@ fn download(loss: f64, seed: u64) -> f64 {
 #[test]
 fn parity_follows_the_losses_of_the_air() {
     for (loss, most) in [(0.0, 6.0), (0.01, 6.0), (0.05, 9.0)] {
-        let took: Vec<f64> = (1..4).map(|seed| download(loss, seed)).collect();
+        let took: Vec<f64> = (1..4).map(|seed| download(loss, 0.02, seed)).collect();
         println!("loss {loss}: 10 MB in {took:.2?} s");
         assert!(took.iter().all(|took| *took <= most), "loss {loss}: {took:?} s");
     }
+}
+
+/// More than the air may lose is a sign of a queue that is full: parity does not follow it, and does not hide it.
+#[test]
+fn parity_does_not_follow_more_than_the_air_may_lose() {
+    let (told, not_told) = (download(0.08, 0.08, 1), download(0.08, 0.02, 1));
+    println!("10 MB with 8 % of losses: {told:.2} s, {not_told:.2} s if 2 % are expected");
+    assert!(not_told > 2.0 * told, "{told} and {not_told} s");
 }
