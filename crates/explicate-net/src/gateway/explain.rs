@@ -80,6 +80,13 @@ fn of_keys(peer: &Value, own: &Value) -> String {
     format!("{theirs}{}", if is_old { "; set up with this gateway's key before" } else { "" })
 }
 
+/// What parity follows the datagrams to a peer, if any does.
+fn of_parity(peer: &Value) -> String {
+    let lost = 100.0 * number(peer, "lost_before_repair");
+    let of_block = |block| format!("; {lost:.1} % lost before repair, parity 2 for {block}");
+    peer["parity_block"].as_u64().map(of_block).unwrap_or_default()
+}
+
 /// A peer; the present key of this gateway is `own`.
 fn of_peer(peer: &Value, own: &Value) -> String {
     let name = peer["name"].as_str().unwrap_or("");
@@ -87,9 +94,9 @@ fn of_peer(peer: &Value, own: &Value) -> String {
         return format!("{name}: not connected");
     }
     let limited = if peer["limited"] == true { "; TCP's window limits it" } else { "" };
-    let keys = of_keys(peer, own);
+    let (parity, keys) = (of_parity(peer), of_keys(peer, own));
     format!(
-        "{name} at {}: round trip {:.1} ms, window {:.0} kB; {} packets sent, {} lost; {} of the peer repaired{limited}{keys}",
+        "{name} at {}: round trip {:.1} ms, window {:.0} kB; {} packets sent, {} lost{parity}; {} of the peer repaired{limited}{keys}",
         peer["address"].as_str().unwrap_or(""),
         number(peer, "rtt_ms"),
         number(peer, "window_bytes") / 1e3,
@@ -113,7 +120,8 @@ mod tests {
             "capacity": { "failure": "no such file", "at_floor": false },
             "peers": [{ "name": "hub", "connected": false },
                       { "name": "far", "connected": true, "address": "192.0.2.2:49407", "rtt_ms": 612.34, "window_bytes": 150_000,
-                        "packets_sent": 80, "packets_lost": 6, "repaired": 11, "limited": true }],
+                        "packets_sent": 80, "packets_lost": 6, "repaired": 11, "limited": true,
+                        "lost_before_repair": 0.052, "parity_block": 10 }],
         });
         let before = json!({ "time_s": 1.0, "port": { "bytes": 200_000 } });
         let expected = "connections: 2 open
@@ -121,8 +129,13 @@ since the start: 7 from the site, 0 from peers, 1 direct, 3 reset, 4 refused
 line: 1.2 of 2.0 Mbit/s, 5 packets wait; other packets 0.064 Mbit/s, 9 dropped
 capacity source: fails (no such file), the last rate is in force
 hub: not connected
-far at 192.0.2.2:49407: round trip 612.3 ms, window 150 kB; 80 packets sent, 6 lost; 11 of the peer repaired; TCP's window limits it";
+far at 192.0.2.2:49407: round trip 612.3 ms, window 150 kB; 80 packets sent, 6 lost; 5.2 % lost before repair, parity 2 for 10; 11 of the peer repaired; TCP's window limits it";
         assert_eq!(table(&report, Some(&before)), expected);
+        assert_eq!(
+            of_parity(&json!({ "lost_before_repair": 0.1, "parity_block": null })),
+            "",
+            "no rate, or `parity = false`"
+        );
         let tunnel = |key: &str, keys: &[&str], own: &str| {
             of_keys(&json!({ "key": key, "keys": keys, "own_key": own }), &json!("own"))
         };

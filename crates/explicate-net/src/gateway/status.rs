@@ -111,6 +111,8 @@ fn of_peer(peer: &Peer, gateway: &Gateway) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
+        "lost_before_repair": repairs.lost,
+        "parity_block": (gateway.port.is_some() && gateway.table().config.wan.parity).then_some(repairs.block),
         "credit_bytes": tunnel.credits.reserved(),
         "beyond_credit": tunnel.credits.beyond(),
         "growth_left_bytes": tunnel.credits.growth_left(),

@@ -15,6 +15,7 @@
 //! | window | the same, with half a window under way | `connection_bytes` |
 //! | mtu | lengths that the path has ceased to carry | one |
 //! | losses | packets lost after repair | the `air_loss` that a limited window bears |
+//! | | those, and what parity takes of a full line | [`WORTH`], beside the parity without losses |
 //! | parity off | the same, with `parity = false` | what parity would leave of them |
 //! | told too high | the guard's signs of a narrower line | the guard's |
 //! | queue elsewhere | round trip above the least one, while this end does not fill the path | `QUEUE` and `QUEUE_SHARE` |
@@ -27,7 +28,7 @@ use serde_json::Value;
 use super::config::Limits;
 use super::credit;
 use super::explain::{in_force, mbps, number};
-use super::parity::BLOCK;
+use super::parity;
 use super::reasons;
 
 /// The causes, in the order of `docs/gateway.md`.
@@ -59,6 +60,9 @@ const WAITS: f64 = 2.0 / 3.0;
 const TWICE: f64 = 2.0;
 /// Datagrams of parity behind a block, each of which repairs one.
 const PARITY: i32 = 2;
+/// Share of packets whose loss makes trains useless. A train has ten datagrams: one that is lost makes the line look a tenth faster, and with
+/// more losses four trains are likely to lose two.
+const SHORTENS: f64 = 0.02;
 /// Fewer packets say nothing of losses.
 const FEWEST: f64 = 50.0;
 /// And these nothing of what waits.
@@ -72,8 +76,6 @@ const QUEUE_SHARE: f64 = 0.25;
 /// [`queues`](super::queues)).
 const LATE: f64 = 20.0;
 const PORT: f64 = 4_500.0;
-/// Bytes of a packet in `packets_arrived`.
-const PACKET: f64 = 1_500.0;
 /// Share of packets whose loss is not the air's (as [`guard`](explicate_core::guard) has it).
 const MOST_LOST: f64 = 0.2;
 /// A peer that sends more than this share of its rate has a queue of its own.
@@ -179,15 +181,31 @@ impl OfPeer<'_> {
         let enough = arrived >= FEWEST_ARRIVED && self.more("arrived_while_more_waited") >= WAITS * arrived;
         enough || self.after["packets_arrived"].is_null()
     }
-    /// What the peer has acknowledged, bit/s; if that is not known, what the port sent.
-    fn arrived(&self) -> f64 {
-        let arrived = 8.0 * PACKET * self.more("packets_arrived") / self.looks.seconds;
-        if self.after["packets_arrived"].is_null() { self.looks.used } else { arrived }
-    }
     /// Share of the packets that were lost.
     fn lost(&self) -> f64 {
         let sent = self.more("packets_sent");
         if sent < FEWEST { 0.0 } else { self.more("packets_lost") / sent }
+    }
+    /// The same before repair, as the peer measures it: over some hundreds of packets.
+    fn lost_before_repair(&self) -> f64 {
+        number(self.after, "lost_before_repair").max(self.lost())
+    }
+    /// Datagrams of a block that parity follows. A report of an older gateway does not say.
+    fn block(&self) -> Option<u8> {
+        self.after["parity_block"].as_u64().map(|block| block as u8)
+    }
+    /// Share of the datagrams of the port that are parity. Where the window or hosts leave the line idle, blocks end early, and it is more than
+    /// that of whole blocks.
+    fn parity_sent(&self) -> f64 {
+        let more = |key: &str| number(&self.looks.after["port"], key) - number(&self.looks.before["port"], key);
+        more("parity") / more("sent").max(1.0)
+    }
+    /// How many times as much of a full line transfers would have without losses: of what is sent again, and of what parity takes beyond that of
+    /// the longest blocks.
+    fn spared(&self) -> f64 {
+        let sent_again = 1.0 / (1.0 - self.lost()).max(0.1);
+        let block = self.block().filter(|_| self.looks.full()).unwrap_or(parity::BLOCK);
+        sent_again * (1.0 - parity_takes(parity::BLOCK)) / (1.0 - parity_takes(block))
     }
     /// What the air may lose beyond repair. A report of an older gateway does not say.
     fn borne(&self) -> f64 {
@@ -205,7 +223,9 @@ impl OfPeer<'_> {
     /// reason.
     fn is_narrow(&self) -> bool {
         let (lost, queue) = (self.lost(), self.queue());
-        let signs = if self.looks.full() { lost > self.borne() && queue > 1.0 } else { self.is("limited_by_delay") };
+        // Parity may repair what a narrower line drops.
+        let drops = self.lost_before_repair() > self.borne() && queue > 1.0;
+        let signs = if self.looks.full() { drops } else { self.is("limited_by_delay") };
         self.is("limited") && self.waits() && (signs || lost > MOST_LOST)
     }
     /// How many times as fast the peer may send.
@@ -334,8 +354,7 @@ fn line(looks: &Looks<'_>) -> Option<Cause> {
     let full = format!("line: full, {} of {} Mbit/s", mbps(looks.used), mbps(looks.rate));
     let port = &looks.after["port"];
     let carries = number(port, "carries_bps");
-    // Losses shorten trains.
-    let lossy = looks.peers().any(|of| of.is_connected() && of.lost() > of.borne());
+    let lossy = looks.peers().any(|of| of.is_connected() && of.lost_before_repair() > SHORTENS);
     if carries >= WORTH * looks.rate && !lossy {
         let told = if looks.after["capacity"].is_object() { "what the capacity source says" } else { "`rate`" };
         let sentence = format!(
@@ -345,6 +364,7 @@ fn line(looks: &Looks<'_>) -> Option<Cause> {
         return Some(cause("told too low", carries / looks.rate, sentence));
     }
     let more = match (carries > 0.0, looks.after["capacity"].is_null()) {
+        (true, _) if lossy => "; whether the path carries more could not be seen: trains of datagrams lost some",
         (true, _) => ", and trains of datagrams show no more",
         (false, true) => "; whether the path carries more could not be seen: the peer returned no marks, or too late",
         (false, false) => "",
@@ -364,9 +384,14 @@ fn mtu(of: &OfPeer<'_>) -> Option<Cause> {
     Some(cause("mtu", 1.0 / (1.0 - of.lost()).max(0.1), sentence))
 }
 
-/// What parity leaves of independent losses of this share.
+/// Share of the line that parity of such blocks takes.
+fn parity_takes(block: u8) -> f64 {
+    PARITY as f64 / (block as f64 + PARITY as f64)
+}
+
+/// What parity, whose blocks follow the losses, leaves of independent losses of this share.
 fn after_parity(lost: f64) -> f64 {
-    let count = BLOCK as i32 + PARITY;
+    let count = parity::length(lost) as i32 + PARITY;
     let (mut chance, mut repaired) = ((0..count).fold(1.0, |chance, _| chance * (1.0 - lost)), 0.0);
     for losses in 1..=PARITY {
         chance *= lost / (1.0 - lost).max(1e-9) * (count - losses + 1) as f64 / losses as f64;
@@ -376,50 +401,67 @@ fn after_parity(lost: f64) -> f64 {
 }
 
 fn losses(of: &OfPeer<'_>) -> Option<Cause> {
-    let (lost, limited) = (of.lost(), of.is("limited"));
+    // Without parity the peer's measure is that of all losses, and by more packets.
+    let lost = if of.block().is_some() { of.lost() } else { of.lost_before_repair() };
+    let limited = of.is("limited");
     if !of.waits() || of.is_narrow() || mtu(of).is_some() {
         return None;
     }
+    let (path, percent) = (format!("path to {}", of.name), |share: f64| format!("{:.1} %", 100.0 * share));
+    let limit = format!(
+        "more than `air_loss` when TCP's window became the limit, {} of {} Mbit/s",
+        mbps(of.looks.used),
+        mbps(of.looks.rate)
+    );
     let window = if limited { of.looks.room() } else { 1.0 };
-    let gain = window.max(1.0 / (1.0 - lost).max(0.1));
-    let what = format!("path to {}: {:.1} % of the packets are lost", of.name, 100.0 * lost);
-    if of.after["parity"] == false && after_parity(lost) <= of.borne() {
-        return Some(cause(
-            "parity off",
-            gain,
-            format!("{what}, and `parity` is off; `parity = true` in [wan] repairs that"),
-        ));
+    // Without the limit, parity would take more than it spares.
+    if limited && of.after["parity"] == false && after_parity(lost) <= of.borne() {
+        let takes = parity_takes(parity::length(lost));
+        let sentence = format!(
+            "{path}: {} of the packets are lost, {limit}, and `parity` is off; `parity = true` in [wan] repairs them, and takes {:.0} % of the line",
+            percent(lost),
+            100.0 * takes
+        );
+        return Some(cause("parity off", window * (1.0 - takes), sentence));
     }
+    let what = match of.block() {
+        Some(block) => format!(
+            "{path}: {} of the packets are lost; parity follows that: 2 for {block}, {:.0} % of the datagrams, leave {}",
+            percent(of.lost_before_repair()),
+            100.0 * of.parity_sent(),
+            percent(lost)
+        ),
+        None => format!("{path}: {} of the packets are lost", percent(lost)),
+    };
     let remedy = if limited {
         format!(
-            " now, and more than `air_loss` when TCP's window became the limit, {} of {} Mbit/s; if the air loses them, write air_loss = {:.2} in \
-             [wan], else look for the hop that drops them",
-            mbps(of.looks.used),
-            mbps(of.looks.rate),
+            ", {limit}; if the air loses them, write air_loss = {:.2} in [wan]; if a short queue drops them before a line narrower than `rate`, lower \
+             `rate`, or have it measured; else look for the hop that drops them",
             (200.0 * lost.max(1.25 * of.borne())).ceil() / 100.0
         )
     } else {
-        " and sent again; look for the hop that drops them".to_string()
+        "; look for the hop that drops them".to_string()
     };
-    Some(cause("losses", gain, what + &remedy))
+    Some(cause("losses", window.max(of.spared()), what + &remedy))
 }
 
 fn told_too_high(of: &OfPeer<'_>) -> Option<Cause> {
     if !of.is_narrow() {
         return None;
     }
-    let (lost, queue) = (of.lost(), of.queue());
+    let (lost, queue) = (of.lost_before_repair(), of.queue());
     let sentence = format!(
-        "path to {}: round trips of {:.0} ms, {:.0} ms without a queue, and losses of {:.1} %, as before a line that is narrower than the {} \
-         Mbit/s told, or that others fill; TCP's window is the limit, and {} Mbit/s arrive; tell about that as `rate`, or have it measured",
+        "path to {}: round trips of {:.0} ms, {:.0} ms without a queue, and losses of {:.1} % before repair, as before a line that is narrower \
+         than the {} Mbit/s told, or that others fill; TCP's window is the limit, and {} Mbit/s arrive, with headers and parity; tell about that as \
+         `rate`, or have it measured",
         of.name,
         number(of.after, "rtt_ms"),
         number(of.after, "min_rtt_ms"),
         100.0 * lost,
         mbps(of.looks.rate),
-        mbps(of.arrived())
+        mbps((1.0 - lost) * of.looks.used)
     );
-    Some(cause("told too high", queue.max(1.0 / (1.0 - lost).max(0.1)).max(WORTH), sentence))
+    Some(cause("told too high", queue.max(of.spared()).max(WORTH), sentence))
 }
 
 fn queue_elsewhere(of: &OfPeer<'_>) -> Option<Cause> {

@@ -254,9 +254,6 @@ fn cases() -> Vec<Case> {
         case("line full", Setting { wan: MEASURES, ..setting(uploads()) }, By::Uploads, |s| s.carries = 4.2),
         case("told too low", Setting { told: [1.0; 2], ..setting(uploads()) }, By::Uploads, |s| s.told = [2.0; 2]),
         case("told too low", Setting { told: [0.2; 2], ..setting(uploads()) }, By::Uploads, |s| s.told = [2.0; 2]),
-        case("told too high", Setting { told: [4.0; 2], queue: 5_000, ..setting(uploads()) }, By::Uploads, |s| {
-            s.told = [2.0; 2]
-        }),
         case("told too high", Setting { told: [4.0; 2], ..setting(uploads()) }, By::Echoes, |s| s.told = [2.0; 2]),
         case("told too high", Setting { told: [2.4; 2], ..setting(uploads()) }, By::Echoes, |s| s.told = [2.0; 2]),
         case("told too high", Setting { told: [20.0; 2], ..setting(uploads()) }, By::Echoes, |s| s.told = [2.0; 2]),
@@ -286,9 +283,20 @@ fn cases() -> Vec<Case> {
             By::Uploads,
             |s| s.limits = "",
         ),
-        case("losses", Setting { loss: 0.06, ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
-        case("losses", Setting { loss: 0.1, ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
-        case("losses", Setting { loss: 0.06, ..wide(uploads()) }, By::Uploads, |s| s.wan = "air_loss = 0.05"),
+        // Of 12 and 15 % parity leaves 3.5 and 6 %; `air_loss` is 2 %.
+        case("losses", Setting { loss: 0.12, ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
+        case("losses", Setting { loss: 0.15, ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
+        case("losses", Setting { loss: 0.12, ..wide(uploads()) }, By::Uploads, |s| s.wan = "air_loss = 0.08"),
+        // A queue of 19 ms gives no delay that is a sign (25 ms, a quarter of the round trip), and TCP's law, once it limits the window, keeps losses
+        // below a fifth, which are no sign either. Losses are seen; the sentence names a narrower line among their reasons.
+        case("losses", Setting { told: [4.0; 2], queue: 5_000, ..setting(uploads()) }, By::Uploads, |s| {
+            s.told = [2.0; 2]
+        }),
+        case("losses", Setting { told: [4.0; 2], queue: 5_000, ..setting(uploads()) }, By::Uploads, |s| {
+            s.wan = MEASURES
+        }),
+        // Parity would leave as much.
+        case("losses", Setting { loss: 0.12, wan: "parity = false", ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
         case("told too high", Setting { told: [4.0; 2], ..setting(uploads()) }, By::Echoes, |s| s.wan = MEASURES),
         case("parity off", Setting { loss: 0.03, wan: "parity = false", ..wide(uploads()) }, By::Uploads, |s| {
             s.wan = ""
@@ -335,6 +343,13 @@ fn each_cause_is_named_first_and_its_removal_helps() {
         );
         if names(found).first() != Some(cause) || gain < WORTH {
             wrong.push(format!("{cause}: {gain:.2}, {:?}", shown(found)));
+        } else if *cause == "told too high" {
+            // The rate that the sentence says to tell.
+            let arrives = found[0].sentence.split(" Mbit/s arrive").next().and_then(|text| text.rsplit(' ').next());
+            let arrives: f64 = arrives.unwrap().parse().unwrap();
+            if !(0.9 * setting.carries..1.1 * setting.carries).contains(&arrives) {
+                wrong.push(format!("{cause}: {arrives} Mbit/s arrive, {} are carried", setting.carries));
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -360,7 +375,15 @@ fn of_two_causes_the_one_whose_removal_gains_more_is_first() {
     let both = |rate| vec![upload(Reads::All), download(slowly(rate))];
     let reads: fn(&mut Setting) = |s| s.plans = vec![upload(Reads::All), download(Reads::All)];
     let tells: fn(&mut Setting) = |s| s.told = [2.0; 2];
-    let cases: [(Setting, [Removal; 2]); 4] = [
+    let cases: [(Setting, [Removal; 2]); 5] = [
+        // Parity repairs all of it, and takes 20 % of the line for that, 5 % without losses.
+        (
+            Setting { loss: 0.06, ..wide(uploads()) },
+            [
+                ("line full", By::Uploads, |s| (s.told, s.carries) = ([16.0; 2], 16.8)),
+                ("losses", By::Uploads, |s| s.loss = 0.0),
+            ],
+        ),
         (
             Setting { told: [1.0, 2.0], ..setting(both(300)) },
             [("near host", By::Downloads, reads), ("told too low", By::Uploads, tells)],
@@ -416,7 +439,13 @@ fn what_would_not_help_is_not_named() {
         case("told too low", setting(uploads()), By::Uploads, |s| s.told = [2.1; 2]),
         case("told too low", Setting { told: [1.0; 2], ..setting(steadily(500)) }, By::Uploads, |s| s.told = [2.0; 2]),
         case("told too high", Setting { told: [4.0; 2], ..setting(steadily(500)) }, By::Echoes, |s| s.told = [2.0; 2]),
+        // Trains of datagrams that lose some look faster than the line.
+        case("told too low", Setting { loss: 0.04, wan: "air_loss = 0.1", ..wide(uploads()) }, By::Uploads, |s| {
+            s.told = [8.4; 2]
+        }),
         case("losses", Setting { loss: 0.01, ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
+        // Parity repairs them, and takes 10 % of the line, 5 % without losses.
+        case("losses", Setting { loss: 0.03, ..wide(uploads()) }, By::Uploads, |s| s.loss = 0.0),
         case("losses", Setting { loss: 0.06, ..setting(steadily(300)) }, By::Uploads, |s| s.loss = 0.0),
         case("losses", Setting { loss: 0.06, ..setting(vec![upload(slowly(300))]) }, By::Uploads, |s| s.loss = 0.0),
         case("parity off", Setting { loss: 0.005, wan: "parity = false", ..wide(uploads()) }, By::Uploads, |s| {

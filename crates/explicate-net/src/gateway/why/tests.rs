@@ -44,7 +44,10 @@ fn a_line_is_told_too_low_when_trains_have_crossed_the_path_faster() {
     };
     assert_eq!(of(8.7e6, json!({})), ["line full"]);
     assert_eq!(of(8.9e6, json!({})), ["told too low"]);
-    assert_eq!(of(8.9e6, json!({ "packets_lost": 15 })), ["line full"], "losses shorten trains");
+    for lost in [json!({ "packets_lost": 15 }), json!({ "lost_before_repair": 0.021, "air_loss": 0.1 })] {
+        assert_eq!(of(8.9e6, lost), ["line full"], "losses shorten trains");
+    }
+    assert_eq!(of(8.9e6, json!({ "lost_before_repair": 0.019 })), ["told too low"]);
     let unseen = why(&report(1.0, 0, json!({})), &report(2.0, 990_000, json!({}))).join("; ");
     assert!(unseen.contains("could not be seen"), "{unseen}");
 }
@@ -58,14 +61,37 @@ fn losses_count_by_what_they_cost() {
     assert_eq!(of(100_000, json!({ "packets_lost": 18, "limited": true })), ["losses"]);
     assert_eq!(of(100_000, json!({ "packets_lost": 18, "limited": true, "parity": false })), ["parity off"]);
     assert_eq!(of(100_000, json!({ "packets_lost": 70, "parity": false })), ["losses"], "parity would not repair them");
+    let seven = json!({ "packets_lost": 49, "limited": true, "parity": false });
+    assert_eq!(of(100_000, seven), ["parity off"], "2 for 8 leave 0.9 %");
+    assert_eq!(of(990_000, json!({ "packets_lost": 49, "parity": false })), ["line full"], "parity would take 20 %");
+    let few =
+        json!({ "packets_sent": 40, "lost_before_repair": 0.12, "limited": true, "parity": false, "packets_lost": 5 });
+    assert_eq!(of(100_000, few), ["losses"], "40 packets say nothing, but the peer has counted more");
     let idle = json!({ "packets_lost": 70, "limited": true, "arrived_while_more_waited": 0 });
     assert_eq!(of(100_000, idle), NONE, "nothing waits");
+}
+
+/// 5 % with the longest blocks, 13.3 and 14.3 % in those of 13 and 12.
+#[test]
+fn parity_that_follows_losses_counts_by_what_it_takes_of_a_full_line() {
+    let blocks = |block: u8| json!({ "lost_before_repair": 0.045, "parity_block": block });
+    assert_eq!(of(990_000, blocks(13)), ["line full"]);
+    assert_eq!(of(990_000, blocks(12)), ["line full", "losses"]);
+    assert_eq!(of(100_000, blocks(8)), NONE, "the line has room for it");
+    let (mut before, mut after) = (report(1.0, 0, json!({})), report(2.0, 990_000, blocks(12)));
+    (before["port"]["sent"], before["port"]["parity"]) = (json!(1000), json!(50));
+    (after["port"]["sent"], after["port"]["parity"]) = (json!(1800), json!(170));
+    let said = why(&before, &after).join("; ");
+    let expected = "4.5 % of the packets are lost; parity follows that: 2 for 12, 15 % of the datagrams, leave 0.0 %; look for the hop";
+    assert!(said.contains(expected), "{said}");
 }
 
 /// By hand, for 1 %: 0.42 of 42 are lost on the average, of which 0.2782 alone, and 2 times 0.0576 in pairs.
 #[test]
 fn parity_repairs_one_or_two_losses_of_a_block() {
     assert!((after_parity(0.01) - (0.42 - 0.2782 - 2.0 * 0.0576) / 42.0).abs() < 1e-5, "{}", after_parity(0.01));
+    // For 5 % blocks have 10: 0.6 of 12 are lost, of which 0.3413 alone, and 2 times 0.0988 in pairs.
+    assert!((after_parity(0.05) - (0.6 - 0.3413 - 2.0 * 0.0988) / 12.0).abs() < 1e-5, "{}", after_parity(0.05));
     assert_eq!(after_parity(0.0), 0.0);
     assert!(after_parity(1.0) > 0.99 && after_parity(0.5) > 0.49);
 }
@@ -95,6 +121,7 @@ fn queues_are_told_from_late_acknowledgements_and_from_narrow_paths() {
         ["told too high"],
         "what is full is not the own line"
     );
+    assert_eq!(of(990_000, narrow(json!({ "lost_before_repair": 0.021 }))), ["told too high"], "parity repairs it");
     assert_eq!(of(990_000, narrow(json!({}))), ["line full", "queue elsewhere"], "all arrives: the queue is of others");
     let of_air = narrow(json!({ "limited_by_delay": false, "packets_lost": 20, "rtt_ms": 200.0 }));
     assert_eq!(of(500_000, of_air), ["losses"]);
