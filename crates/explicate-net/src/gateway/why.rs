@@ -389,9 +389,9 @@ fn parity_takes(block: u8) -> f64 {
     PARITY as f64 / (block as f64 + PARITY as f64)
 }
 
-/// What parity, whose blocks follow the losses, leaves of independent losses of this share.
-fn after_parity(lost: f64) -> f64 {
-    let count = parity::length(lost) as i32 + PARITY;
+/// What parity leaves of independent losses of this share. Its blocks follow them as far as the air may lose so many.
+fn after_parity(lost: f64, air_loss: f64) -> f64 {
+    let count = parity::length(lost.min(air_loss)) as i32 + PARITY;
     let (mut chance, mut repaired) = ((0..count).fold(1.0, |chance, _| chance * (1.0 - lost)), 0.0);
     for losses in 1..=PARITY {
         chance *= lost / (1.0 - lost).max(1e-9) * (count - losses + 1) as f64 / losses as f64;
@@ -415,8 +415,8 @@ fn losses(of: &OfPeer<'_>) -> Option<Cause> {
     );
     let window = if limited { of.looks.room() } else { 1.0 };
     // Without the limit, parity would take more than it spares.
-    if limited && of.after["parity"] == false && after_parity(lost) <= of.borne() {
-        let takes = parity_takes(parity::length(lost));
+    if limited && of.after["parity"] == false && after_parity(lost, of.borne()) <= of.borne() {
+        let takes = parity_takes(parity::length(lost.min(of.borne())));
         let sentence = format!(
             "{path}: {} of the packets are lost, {limit}, and `parity` is off; `parity = true` in [wan] repairs them, and takes {:.0} % of the line",
             percent(lost),
@@ -426,7 +426,7 @@ fn losses(of: &OfPeer<'_>) -> Option<Cause> {
     }
     let what = match of.block() {
         Some(block) => format!(
-            "{path}: {} of the packets are lost; parity follows that: 2 for {block}, {:.0} % of the datagrams, leave {}",
+            "{path}: {} of the packets are lost; parity, 2 for {block} and {:.0} % of the datagrams, leaves {}",
             percent(of.lost_before_repair()),
             100.0 * of.parity_sent(),
             percent(lost)
@@ -437,7 +437,7 @@ fn losses(of: &OfPeer<'_>) -> Option<Cause> {
         format!(
             ", {limit}; if the air loses them, write air_loss = {:.2} in [wan]; if a short queue drops them before a line narrower than `rate`, lower \
              `rate`, or have it measured; else look for the hop that drops them",
-            (200.0 * lost.max(1.25 * of.borne())).ceil() / 100.0
+            (125.0 * of.lost_before_repair().max(2.0 * of.borne())).ceil() / 100.0
         )
     } else {
         "; look for the hop that drops them".to_string()
