@@ -196,7 +196,7 @@ fn unread(connections: usize, limits: &str, upload: bool) {
     assert!(beside as f64 >= 0.9 * alone as f64, "upload {upload}: {beside} of {alone}");
 }
 
-/// Nine connections that nobody reads where eight are the limit of both gateways, or of the one with the servers.
+/// Nine connections whose hosts do not read where eight are the limit of both gateways, or of the one with the servers.
 #[test]
 fn connections_beyond_the_limit_are_refused_and_none_is_reset() {
     for limited in [vec![0, 1], vec![1]] {

@@ -30,7 +30,7 @@ const ENDLESS: u64 = 1 << 40;
 /// A scene, as far as the cases differ.
 #[derive(Clone)]
 struct Setting {
-    /// What gateways 0 and 1 are told, Mbit/s, and what the path carries in each direction.
+    /// The rates set at gateways 0 and 1, Mbit/s, and what the path carries in each direction.
     told: [f64; 2],
     carries: f64,
     /// Round trip, ms.

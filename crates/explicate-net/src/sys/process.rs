@@ -117,7 +117,7 @@ pub fn take_reload() -> bool {
 /// Returns memory that is not used any more to the kernel: glibc keeps what lies below something in use. Other C libraries do nothing here.
 pub fn release_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim may be called at any time (malloc_trim(3)); it touches memory alone that nobody has.
+    // SAFETY: malloc_trim may be called at any time (malloc_trim(3)); it touches free memory alone.
     unsafe {
         libc::malloc_trim(0);
     }

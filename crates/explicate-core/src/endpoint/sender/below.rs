@@ -34,7 +34,7 @@ impl HostQueue {
 /// Who spaces packets if the congestion controller does not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paced {
-    /// Nobody.
+    /// No one else.
     No,
     /// The parameter `paced`: a window over a round trip.
     Evenly,
