@@ -19,7 +19,7 @@ use super::tunnel::Tunnel;
 const MOST_QUEUED: Time = Time::millis(1);
 /// Bytes of a datagram.
 const DATAGRAM: u64 = 1_500;
-/// Tunnels add so many datagrams at a time, which costs less, and one at a time where one takes longer than [`MOST_QUEUED`].
+/// Tunnels add so many datagrams at a time, which costs less, and one at a time where one takes longer than `MOST_QUEUED`.
 pub const ADDED: usize = 2;
 /// Bytes credited in a turn.
 const QUANTUM: i64 = 1_500;

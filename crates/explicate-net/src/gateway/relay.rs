@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -336,28 +336,40 @@ async fn read(tcp: &Tcp, block: &mut [u8], account: &Account) -> io::Result<usiz
     }
 }
 
-/// Carries what the host sends; `finished` when it has closed its half and all of it is on the way. Ends without that when the peer
-/// takes no more.
+/// Reads what there is without waiting into the rest of a block that has so many bytes; whether the host has closed its half behind them.
+async fn read_on(tcp: &Tcp, block: &mut [u8], read: &mut usize) -> io::Result<bool> {
+    while 0 < *read && *read < block.len() {
+        match unless(async { Some(tcp.read(&mut block[*read..]).await) }, async { None }).await {
+            None => return Ok(false),
+            Some(more) => match more? {
+                0 => return Ok(true),
+                more => *read += more,
+            },
+        }
+    }
+    Ok(*read == 0)
+}
+
+/// Carries what the host sends; `finished` when it has closed its half and all of it is on the way, `delivers` while it has closed its
+/// half and the last bytes are not. Ends without that when the peer takes no more.
 async fn to_peer(
     tcp: &Tcp,
     stream: &mut SendStream,
     by: Sends<'_>,
     open: &Open,
     count: &mut u64,
-    finished: &mut bool,
+    (finished, delivers): (&mut bool, &AtomicBool),
 ) -> Result<(), Broken> {
     let stopped = stream.stopped();
     let carries = async {
         let mut block = vec![0; BLOCK];
         loop {
-            let read = read(tcp, &mut block, by.1).await.map_err(|_| Broken::Host)?;
+            let mut read = read(tcp, &mut block, by.1).await.map_err(|_| Broken::Host)?;
+            let last = read_on(tcp, &mut block, &mut read).await.map_err(|_| Broken::Host)?;
+            delivers.store(last, Ordering::Relaxed);
             // Behind less than a block the client may wait for an answer.
             if read < BLOCK {
                 by.0.cover();
-            }
-            if read == 0 {
-                *finished = stream.finish().is_ok();
-                return Ok(());
             }
             let mut written = 0;
             while written < read {
@@ -368,22 +380,33 @@ async fn to_peer(
                 }
             }
             *count += read as u64;
+            if last {
+                *finished = stream.finish().is_ok();
+                return Ok(());
+            }
         }
     };
-    unless(carries, async { stopped.await.map(drop).map_err(Broken::from) }).await
+    let ended = unless(carries, async { stopped.await.map(drop).map_err(Broken::from) }).await;
+    delivers.store(false, Ordering::Relaxed);
+    ended
 }
 
 /// Carries both directions to their ends; whether both ended orderly.
 pub async fn run(tcp: Tcp, leg: Leg, open: &Open) -> (Carried, bool) {
     let Leg { streams: (mut send, mut receive), tunnel, account, lane } = leg;
     let (mut carried, mut finished) = (Carried::default(), false);
-    let arrived = Arrived::default();
+    let (arrived, delivers) = (Arrived::default(), AtomicBool::new(false));
     let ended = {
-        let there = to_peer(&tcp, &mut send, (&tunnel, &account, &lane), open, &mut carried.sent, &mut finished);
+        let last = (&mut finished, &delivers);
+        let there = to_peer(&tcp, &mut send, (&tunnel, &account, &lane), open, &mut carried.sent, last);
         let comes = arrived.fill(&mut receive, &account, open);
         let back = arrived.drain(&tcp, (&tunnel, &account), open, &mut carried.received);
         unless(async { tokio::try_join!(there, comes, back).map(drop) }, async {
             tcp.failed().await;
+            // A reset behind its FIN takes nothing back of what the host had sent before.
+            while delivers.load(Ordering::Relaxed) {
+                tokio::time::sleep(LOOK).await;
+            }
             Err(Broken::Host)
         })
         .await

@@ -10,7 +10,7 @@
 //! | --- | --- | --- |
 //! | peer down, key | the peer is not connected, and why the last call failed; or nothing arrives, although packets leave | `UNANSWERED` |
 //! | limit of connections | open connections; refused ones meanwhile | all that `limits` permits |
-//! | window held | what [`credit`](super::credit) leaves to growing windows, while hosts here do not read | a bandwidth-delay product |
+//! | window held | what [`credit`] leaves to growing windows, while hosts here do not read | a bandwidth-delay product |
 //! | near host, far host | how long bytes wait for a host, here or there, while the line of the direction has room | `SHARE` of the time; `UNREAD` |
 //! | window | the same, with half a window under way | `connection_bytes` |
 //! | mtu | lengths that the path has ceased to carry | one |
