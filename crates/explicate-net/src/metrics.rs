@@ -100,11 +100,12 @@ impl Connection {
         stream.set_nonblocking(true).ok()?;
         Some(Connection { stream, request: Vec::new(), answer: Vec::new(), until: sys::monotonic() + timeout })
     }
-    /// Reads and writes without blocking. Returns whether the connection is finished.
+    /// Reads and writes without blocking. Returns whether the connection is finished. Its time is judged last: a
+    /// request that came while this process was stopped is answered.
     fn go_on(&mut self, registry: &Registry) -> std::io::Result<bool> {
-        if sys::monotonic() > self.until {
-            return Ok(true);
-        }
+        Ok(self.step(registry)? || sys::monotonic() > self.until)
+    }
+    fn step(&mut self, registry: &Registry) -> std::io::Result<bool> {
         if self.answer.is_empty() {
             let mut block = [0; REQUEST];
             match self.stream.read(&mut block) {
@@ -373,6 +374,18 @@ mod tests {
         let mut silent = TcpStream::connect(address).unwrap();
         silent.set_read_timeout(Some(PATIENCE)).unwrap();
         assert_eq!(uninterrupted(|| silent.read(&mut [0; 10])).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_request_that_came_in_time_is_answered_by_a_server_that_was_stopped() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let metrics = Metrics::serve_each(address, 0).unwrap();
+        let (mut stream, mut said) = (TcpStream::connect(address).unwrap(), String::new());
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        // It serves from here on.
+        metrics.set(json!({ "sent": 5 }));
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 200 OK"), "{said}");
     }
 
     #[test]

@@ -260,12 +260,20 @@ pub(crate) fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
 }
 
-/// What is served at this address of a namespace.
+/// What is served at this address of a namespace. The server ends connections of 2 s, so a test that was stopped asks again.
 pub(crate) fn scraped(net: &Net, name: &str, address: &'static str) -> String {
+    let ask = move || {
+        let (mut stream, mut text) = (TcpStream::connect(address)?, String::new());
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
+        stream.read_to_string(&mut text)?;
+        std::io::Result::Ok(text)
+    };
     net.inside(name, move || {
-        let (mut stream, mut text) = (TcpStream::connect(address).unwrap(), String::new());
-        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        stream.read_to_string(&mut text).unwrap();
+        let mut text = String::new();
+        eventually("the metrics are served", || {
+            text = ask().unwrap_or_default();
+            !text.is_empty()
+        });
         text
     })
     .join()
