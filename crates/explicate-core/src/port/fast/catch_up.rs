@@ -10,7 +10,6 @@ impl Port {
     /// they pass one after the other. Only their own processing is needed then, and none of the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
-        self.move_single_to_ring();
         if !self.view.busy && self.transit_in_order(now, store) {
             return;
         }
