@@ -207,21 +207,9 @@ impl Port {
             self.due = self.due.min(departs);
         }
     }
-    #[inline(never)]
-    fn wait(&mut self, now: Time, bytes: u32) {
-        self.wait_now(now, bytes);
-    }
     /// One more packet waits.
     #[inline(always)]
-    pub(in crate::port) fn wait_now(&mut self, now: Time, bytes: u32) {
-        if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
-            return self.wait_slowly(now, bytes);
-        }
-        self.view.backlog_packets += 1;
-        self.view.backlog_bytes += bytes as u64;
-    }
-    #[cold]
-    fn wait_slowly(&mut self, now: Time, bytes: u32) {
+    pub(in crate::port) fn wait(&mut self, now: Time, bytes: u32) {
         self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
         self.view.backlog_packets += 1;
         self.view.backlog_bytes += bytes as u64;
@@ -237,25 +225,10 @@ impl Port {
             self.serve_waiting(at);
         }
     }
-    #[inline(never)]
-    fn serve_waiting(&mut self, at: Time) {
-        self.serve_now(at);
-    }
     /// One packet fewer waits.
     #[inline(always)]
-    pub(in crate::port) fn serve_now(&mut self, at: Time) {
-        if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
-            return self.serve_slowly(at);
-        }
-        self.serve_first();
-    }
-    #[cold]
-    fn serve_slowly(&mut self, at: Time) {
+    pub(in crate::port) fn serve_waiting(&mut self, at: Time) {
         self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
-        self.serve_first();
-    }
-    #[inline(always)]
-    fn serve_first(&mut self) {
         let next = self.ring.first();
         self.leaves = next.departs;
         self.view.backlog_bytes -= next.bytes as u64;

@@ -101,7 +101,7 @@ impl Port {
         }
         self.ring.push(waiting);
         self.ring.advance();
-        self.wait_now(now, bytes);
+        self.wait(now, bytes);
         Arrival::Departs(departs)
     }
 
@@ -116,7 +116,7 @@ impl Port {
             let done = self.ring.pop();
             self.stats.departed(at, done.bytes);
             self.least = self.least.min(self.view.backlog_bytes);
-            self.serve_now(at);
+            self.serve_waiting(at);
             self.due = self.timer.min(self.leaves).min(self.arrives);
         }
         self.catch_up_due(now, store);
