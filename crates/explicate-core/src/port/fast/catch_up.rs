@@ -74,17 +74,6 @@ impl Port {
         }
     }
 
-    /// [`Port::catch_up_due`] for the common case of at most one due departure, which needs no call.
-    #[inline(always)]
-    pub(in crate::port) fn catch_up_before_arrival(&mut self, now: Time, store: &mut impl Store) {
-        if self.due <= now {
-            if self.leaves == self.due {
-                self.depart(store);
-            }
-            self.catch_up_due(now, store);
-        }
-    }
-
     /// Whether an event up to `at` has not been processed.
     #[inline(always)]
     pub fn is_due(&self, at: Time) -> bool {

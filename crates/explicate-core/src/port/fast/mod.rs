@@ -31,7 +31,7 @@ impl Port {
             return self.handle_cut_through(moment, packet, store);
         }
         let (now, Arriving { handle, bytes }) = (moment.now, packet);
-        self.catch_up_before_arrival(now, store);
+        self.catch_up_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if self.mode >= Mode::Impaired {
