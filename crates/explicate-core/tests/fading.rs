@@ -8,6 +8,7 @@ use explicate_core::channel::{AnyChannelKind, ChannelInit};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
+use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, flag};
 
@@ -16,10 +17,7 @@ fn fading() -> &'static AnyChannelKind {
 }
 
 fn values(given: &[(&str, f64)]) -> Values {
-    let mut values = Values::default();
-    for (name, value) in given {
-        values.set(fading().params().iter().find(|p| p.name == *name).expect("declared"), *value);
-    }
+    let values = testing::values(&[fading().params()], given);
     assert_eq!(fading().check(&values), Ok(()));
     values
 }
@@ -313,13 +311,7 @@ fn variants() {
     let four = told(&[("points", 4.0)]);
     let chain = Chain { stay: [0.99875, 0.875], error: [four("symbol_error_good"), four("symbol_error_bad")] };
     assert!((four("code_symbol_error") - (1.0 - chain.all_correct(4))).abs() < 1e-15);
-    let wrong = |given: &[(&str, f64)]| {
-        let mut v = Values::default();
-        for (name, value) in given {
-            v.set(fading().params().iter().find(|p| p.name == *name).expect("declared"), *value);
-        }
-        fading().check(&v).is_err()
-    };
+    let wrong = |given: &[(&str, f64)]| fading().check(&testing::values(&[fading().params()], given)).is_err();
     assert!(wrong(&[("points", 3.0)]) && wrong(&[("points", 8.0)]) && wrong(&[("symbol_bits", 12.0)]));
     assert!(
         wrong(&[("gamma", 1.0), ("beta", 1.0)]) && !wrong(&[("code", 1.0), ("symbol_bits", 12.0), ("points", 8.0)])

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use explicate_core::endpoint::{self, Event, FlowInit, ReceiverEndpoint, SenderEndpoint};
-use explicate_core::params::Values;
 use explicate_core::recovery::COMMON;
 use explicate_core::registry;
+use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -28,24 +28,10 @@ struct Story {
 /// number of its transmissions.
 fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) -> bool) -> Story {
     let resolved = registry::resolve(protocol).unwrap();
-    let mut values = Values::default();
-    let declared: Vec<_> = [resolved.protocol.params(), resolved.recovery.params(), COMMON, endpoint::PARAMS]
-        .into_iter()
-        .flatten()
-        .collect();
-    for (name, value) in resolved.params.iter().chain(params) {
-        values.set(declared.iter().find(|p| p.name == *name).unwrap(), *value);
-    }
-    let init = FlowInit {
-        id: 7,
-        protocol: resolved.protocol,
-        fallback: resolved,
-        recovery: resolved.recovery,
-        values: &values,
-        packet: 1000,
-        // No router lowers requests here: XCP asks for 40 packets a round trip and no more.
-        interface: Rate(3_200_000),
-    };
+    let declared = [resolved.protocol.params(), resolved.recovery.params(), COMMON, endpoint::PARAMS];
+    let values = testing::values(&declared, &[resolved.params, params].concat());
+    // No router lowers requests here: XCP asks for 40 packets a round trip and no more.
+    let init = FlowInit { interface: Rate(3_200_000), ..testing::flow(resolved, &values) };
     let (mut sender, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     let mut data: VecDeque<(Time, Packet, Time)> = VecDeque::new();
     let mut acks: VecDeque<(Time, Packet, SackRanges, Time)> = VecDeque::new();
@@ -140,11 +126,7 @@ fn the_receiver_has_room_for_all_that_is_sent() {
 /// timer has to find the next one: 28 are outstanding then, 17 of them beyond the window, and ssthresh is half of 11.
 #[test]
 fn a_timeout_halves_the_window_that_an_episode_has_left() {
-    let ssthresh = |story: &mut Story| {
-        let mut found = f64::NAN;
-        story.flow.probe(&mut |name, value| found = if name == "ssthresh" { value } else { found });
-        found
-    };
+    let ssthresh = |story: &mut Story| testing::probed(|put| story.flow.probe(put), "ssthresh");
     let lost = |segment, times| matches!(segment, 2 | 6 | 10) && times == 1;
     let mut reno = tell("reno", &[("initial_window", 20.0)], lost);
     assert_eq!((ssthresh(&mut reno), reno.flow.stats().timeouts), (5.5, 1));

@@ -7,6 +7,7 @@ use explicate_core::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Send
 use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::{Info, Values};
 use explicate_core::registry;
+use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges};
 
@@ -50,9 +51,7 @@ impl Sender for SlowSender {
 fn heard(segments: u64) -> (u32, u32) {
     HEARD.with(|heard| heard.set((0, 0)));
     let values = Values::default();
-    let (fallback, recovery) = (registry::resolve("reno").unwrap(), registry::recovery("sack").unwrap());
-    let interface = Rate::mbps(100);
-    let init = FlowInit { id: 1, protocol: &Slow, fallback, recovery, values: &values, packet: 1000, interface };
+    let init = FlowInit { protocol: &Slow, ..testing::flow(registry::resolve("sack").unwrap(), &values) };
     let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     flow.write(segments * flow.payload() as u64, false);
     let mut back: std::collections::VecDeque<(Time, Packet, SackRanges)> = Default::default();

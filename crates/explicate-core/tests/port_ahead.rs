@@ -2,12 +2,12 @@
 
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::params::Values;
-use explicate_core::port::{Arrival, Arriving, Class, Horizon, Moment, Port, PortInit, Slot, Store};
+use explicate_core::port::{Arrival, Arriving, Horizon, Moment, Port, Slot, Store};
 use explicate_core::protocols::rate_header::seconds_to_units;
-use explicate_core::qdisc::QdiscInit;
-use explicate_core::registry::{self, PROTOCOLS};
+use explicate_core::registry::PROTOCOLS;
 use explicate_core::rng::Rng;
-use explicate_core::units::{Rate, Time};
+use explicate_core::testing;
+use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Ecn, Format, Packet};
 
 /// Packets by handle, side by side.
@@ -23,21 +23,13 @@ impl Store for Side {
     fn release(&mut self, _handle: u32) {}
 }
 
-/// 8 Mbit/s: a packet of 1000 bytes takes a millisecond.
+/// A port with a protocol's controller.
 fn port(protocol: &AnyProtocol, limit_packets: Option<f64>) -> Option<Port> {
     let values = Values::default();
     let init = RouterInit { values: &values, capacity: 1e6, delay: Time::millis(5), rng: Rng::stream(1, "router") };
-    let router = Some(protocol.router(&init)?);
-    let qdisc = limit_packets.and_then(|limit| {
-        let kind = registry::qdisc("droptail").expect("registered");
-        let mut values = Values::default();
-        for (name, value) in [("limit", limit * 1000.0), ("count", 1.0)] {
-            values.set(kind.params().iter().find(|p| p.name == name)?, value);
-        }
-        Some(kind.build(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "q") }))
-    });
-    let (class, before, on_air) = (Class { qdisc, router }, Vec::new(), Vec::new());
-    Some(Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air }))
+    let router = protocol.router(&init)?;
+    let limit = limit_packets.map(|packets| [("limit", packets * 1000.0), ("count", 1.0)]);
+    Some(testing::port(limit.as_ref().map(|limit| ("droptail", &limit[..])), Some(router)))
 }
 
 /// Packets of some flows, and when they come.

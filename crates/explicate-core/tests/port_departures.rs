@@ -10,9 +10,10 @@ use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Note, Port, PortInit, Store};
 use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::protocols::xcp::Xcp;
-use explicate_core::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, Verdict};
+use explicate_core::qdisc::{Discipline, DropCause, Qdisc, Verdict};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
+use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet, flag};
 
@@ -37,17 +38,12 @@ impl Store for Table {
     }
 }
 
-/// 8 Mbit/s: a packet of 1000 bytes takes a millisecond.
+/// A port with this limit of its queue.
 fn port(limit_packets: f64, router: Option<Box<AnyRouter>>) -> Port {
-    let kind = registry::qdisc("droptail").expect("registered");
-    let mut values = Values::default();
-    for (name, value) in [("limit", limit_packets * 1000.0), ("count", 1.0)] {
-        values.set(kind.params().iter().find(|p| p.name == name).expect("declared"), value);
-    }
-    let init = QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "queue") };
-    let class = Class { qdisc: Some(kind.build(&init)), router };
-    let (before, on_air) = (Vec::new(), Vec::new());
-    Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air })
+    testing::port(Some(("droptail", &limit(limit_packets))), router)
+}
+fn limit(packets: f64) -> [(&'static str, f64); 2] {
+    [("limit", 1000.0 * packets), ("count", 1.0)]
 }
 
 fn arrive(port: &mut Port, table: &mut Table, at: Time, handle: u32) -> Arrival {
@@ -140,13 +136,7 @@ fn xcp(capacity: f64) -> Box<AnyRouter> {
 }
 
 fn probed(port: &Port, name: &str) -> f64 {
-    let mut value = f64::NAN;
-    port.probe(&mut |n, v| {
-        if n == name {
-            value = v;
-        }
-    });
-    value
+    testing::probed(|put| port.probe(put), name)
 }
 
 #[test]
@@ -240,19 +230,6 @@ fn catching_up_in_steps_or_at_once_is_the_same() {
 
 // ------------------------------------------------------------------------------------------------- polled ports
 
-/// A port of 8 Mbit/s with this discipline and controller.
-fn with(kind: &str, settings: &[(&str, f64)], router: Option<Box<AnyRouter>>) -> Port {
-    let kind = registry::qdisc(kind).expect("registered");
-    let mut values = Values::default();
-    for (name, value) in settings {
-        values.set(kind.params().iter().find(|p| p.name == *name).expect("declared"), *value);
-    }
-    let init = QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "queue") };
-    let class = Class { qdisc: Some(kind.build(&init)), router };
-    let (before, on_air) = (Vec::new(), Vec::new());
-    Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air })
-}
-
 /// Polls a port until `now`; returns the departures.
 fn poll(port: &mut Port, table: &mut Table, now: Time) -> Vec<(u32, Time)> {
     while port.poll_timeout() <= now && !port.is_empty() {
@@ -266,7 +243,8 @@ fn poll(port: &mut Port, table: &mut Table, now: Time) -> Vec<(u32, Time)> {
 fn drops_at_the_head_are_drops() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let mut table = Table::default();
-    let mut port = with("codel", &[("limit", 30_000.0)], Some(Box::new(Listening(heard.clone()))));
+    let router = Box::new(Listening(heard.clone()));
+    let mut port = testing::port(Some(("codel", &[("limit", 30_000.0)])), Some(router));
     assert!(port.is_scheduled());
     // Ten packets in 9 ms for 2 s: the delay remains at the limit of 30 ms.
     let (mut sent, mut refused) = (Vec::new(), Vec::new());
@@ -298,7 +276,8 @@ fn drops_at_the_head_are_drops() {
 #[test]
 fn a_drop_at_the_head_flags_the_packet_that_leaves_instead() {
     let mut table = Table::default();
-    let mut port = with("codel", &[("interval", 0.01), ("target", 0.001)], Some(Box::new(Counting::default())));
+    let codel = ("codel", &[("interval", 0.01), ("target", 0.001)][..]);
+    let mut port = testing::port(Some(codel), Some(Box::new(Counting::default())));
     for handle in 0..30 {
         arrive(&mut port, &mut table, Time::micros(handle as u64), handle);
     }
@@ -318,12 +297,8 @@ fn the_general_path_does_what_the_settled_one_does() {
         let mut port = port(5.0, Some(xcp(1e6)));
         if polled {
             let kind = registry::qdisc("droptail").expect("registered");
-            let mut values = Values::default();
-            for (name, value) in [("limit", 5000.0), ("count", 1.0)] {
-                values.set(kind.params().iter().find(|p| p.name == name).expect("declared"), value);
-            }
-            let init = QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "q") };
-            port.schedule(vec![(Class { qdisc: Some(kind.build(&init)), router: Some(xcp(1e6)) }, 1.0)], |_| 0);
+            let qdisc = Some(testing::qdisc(|init| kind.build(init), kind.params(), 1e6, &limit(5.0)));
+            port.schedule(vec![(Class { qdisc, router: Some(xcp(1e6)) }, 1.0)], |_| 0);
         }
         let mut rng = Rng::stream(9, "arrivals");
         let mut now = Time::ZERO;

@@ -29,6 +29,7 @@ use explicate_core::endpoint::{FlowInit, PARAMS, ReceiverEndpoint, SenderEndpoin
 use explicate_core::params::{Param, Unit, Values};
 use explicate_core::recovery::COMMON;
 use explicate_core::registry;
+use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag, option};
 
@@ -87,15 +88,7 @@ impl Sender {
                 _ => set(&mut values, &lists, name, value),
             }
         }
-        let init = FlowInit {
-            id: 7,
-            protocol: resolved.protocol,
-            fallback: registry::resolve("reno").expect("registered"),
-            recovery: resolved.recovery,
-            values: &values,
-            packet: size,
-            interface: Rate::mbps(10_000),
-        };
+        let init = FlowInit { packet: size, interface: Rate::mbps(10_000), ..testing::flow(resolved, &values) };
         let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
         flow.write(0, false);
         let (mut syn, mut ranges) = (Packet::EMPTY, SackRanges::NONE);
@@ -175,15 +168,7 @@ impl Sender {
             "timeouts" => self.flow.stats().timeouts as f64,
             "resent" => self.flow.stats().retransmissions as f64,
             "timer" => self.flow.poll_timeout().since(self.zero).to_millis(),
-            _ => {
-                let mut found = None;
-                self.flow.probe(&mut |probe, value| {
-                    if probe == name {
-                        found = Some(value);
-                    }
-                });
-                found.unwrap_or_else(|| panic!("no variable is called `{name}`"))
-            }
+            _ => testing::probed(|put| self.flow.probe(put), name),
         }
     }
     fn line(&mut self, at: f64, words: &[&str]) {
@@ -230,17 +215,7 @@ struct Receiver {
 impl Receiver {
     fn new(words: &[&str]) -> Receiver {
         let resolved = registry::resolve("reno/rack").expect("registered");
-        let values = Values::default();
-        let init = FlowInit {
-            id: 7,
-            protocol: resolved.protocol,
-            fallback: resolved,
-            recovery: resolved.recovery,
-            values: &values,
-            packet: 1000,
-            interface: Rate::mbps(100),
-        };
-        let mut end = ReceiverEndpoint::new(&init);
+        let mut end = ReceiverEndpoint::new(&testing::flow(resolved, &Values::default()));
         let options = words.iter().map(|word| match *word {
             "sack" => option::SACK,
             "dsack" => option::SACK | option::DSACK,

@@ -13,7 +13,8 @@ use explicate_core::params::Values;
 use explicate_core::qdisc::DropCause;
 use explicate_core::registry::{self, PROTOCOLS};
 use explicate_core::rng::Rng;
-use explicate_core::units::{Rate, Time};
+use explicate_core::testing;
+use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges};
 
 /// Half of the round trip.
@@ -54,11 +55,8 @@ fn route(protocol: &'static AnyProtocol, now: Time, packet: &mut Packet) {
 
 /// The lines of a protocol: its set-up, a data packet as sent and as routed, and the acknowledgement.
 fn exchange(protocol: &'static AnyProtocol, text: &mut String) {
-    let values = Values::default();
-    let fallback = registry::resolve("reno").expect("reno is registered");
-    let recovery = registry::recovery("sack").expect("sack is registered");
-    let interface = Rate::mbps(100);
-    let init = FlowInit { id: 7, protocol, fallback, recovery, values: &values, packet: 1500, interface };
+    let (values, sack) = (Values::default(), registry::resolve("sack").expect("registered"));
+    let init = FlowInit { protocol, packet: 1500, ..testing::flow(sack, &values) };
     let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     flow.attach(Address(0x0a00_0001));
     flow.write(200_000, true);
@@ -78,10 +76,8 @@ fn exchange(protocol: &'static AnyProtocol, text: &mut String) {
 
 /// The lines of a flow whose first segment comes twice: its set-up, and the report of the duplicate.
 fn report(text: &mut String) {
-    let rack = registry::resolve("reno/rack").expect("rack is registered");
-    let values = Values::default();
-    let (protocol, recovery, interface) = (rack.protocol, rack.recovery, Rate::mbps(100));
-    let init = FlowInit { id: 7, protocol, fallback: rack, recovery, values: &values, packet: 1500, interface };
+    let (values, rack) = (Values::default(), registry::resolve("reno/rack").expect("registered"));
+    let init = FlowInit { packet: 1500, ..testing::flow(rack, &values) };
     let (mut flow, mut receiver) = (SenderEndpoint::new(&init), ReceiverEndpoint::new(&init));
     flow.write(200_000, true);
     let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::default());

@@ -12,10 +12,10 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use explicate_core::api::{AnyRouter, PortView, RouterInit};
-use explicate_core::params::Values;
 use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
+use explicate_core::testing;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format, Packet};
 
@@ -66,9 +66,8 @@ const WINDOW_FORM: Wording = Wording {
 
 fn router(protocol: &str, pools: &str, capacity: f64) -> Box<AnyRouter> {
     let protocol = registry::protocol(protocol).unwrap();
-    let mut values = Values::default();
-    let param = protocol.router_params().iter().find(|p| p.name == "pools").unwrap();
-    values.set(param, ["draft", "paper"].iter().position(|rule| *rule == pools).unwrap() as f64);
+    let pools = ["draft", "paper"].iter().position(|rule| *rule == pools).unwrap() as f64;
+    let values = testing::values(&[protocol.router_params()], &[("pools", pools)]);
     let rng = Rng::stream(1, "router");
     protocol.router(&RouterInit { values: &values, capacity, delay: Time::ZERO, rng }).unwrap()
 }

@@ -4,45 +4,20 @@
 //! `validation/fluid.py` has more and longer cases.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
+mod common;
+
 use std::path::Path;
 
-use explicate_build::tables::{Data, Table, Tables};
-use explicate_fluid::check::check;
-use explicate_fluid::run::run;
+use common::{fluid, numbers, texts};
+use explicate_build::tables::Tables;
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{Options, run_once};
-
-fn fluid(text: &str) -> Tables {
-    let scenario = match Scenario::parse_fluid(text, "test.toml", Path::new("."), &[]) {
-        Ok(scenario) => scenario,
-        Err(problems) => panic!("{problems}"),
-    };
-    if let Err(problems) = check(&scenario, text, "test.toml", &[]) {
-        panic!("{problems}");
-    }
-    run(&scenario, 0, "test", &|_| true).unwrap().tables
-}
 
 fn packets(text: &str) -> Tables {
     let scenario = Scenario::parse(text, "test.toml", Path::new("."), &[]).unwrap();
     let mut done = run_once(&scenario, 0, &Options::default(), &|_, _| true).unwrap();
     measure(&scenario, 0, &mut done, "test")
-}
-
-fn numbers(table: &Table, column: &str) -> Vec<f64> {
-    match table.get(column) {
-        Some(Data::F64(v)) => v.clone(),
-        Some(Data::U64(v)) => v.iter().map(|&x| x as f64).collect(),
-        other => panic!("no numbers in `{column}`: {other:?}"),
-    }
-}
-
-fn texts<'a>(table: &'a Table, column: &str) -> &'a [String] {
-    match table.get(column) {
-        Some(Data::Str(v)) => v,
-        _ => panic!("no texts in `{column}`"),
-    }
 }
 
 /// Mean goodput of a group's flows, Mbit/s.

@@ -2,30 +2,12 @@
 //! simulator's `equilibrium.rs`, whose first comment has their sources. Also classes of flows that start and stop.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
+mod common;
+
 use std::fmt::Write;
-use std::path::Path;
 
-use explicate_build::tables::{Data, Table, Tables};
-use explicate_fluid::check::check;
+use common::{fluid, numbers, texts};
 use explicate_fluid::models::MODELS;
-use explicate_fluid::run::run;
-use explicate_scenario::model::Scenario;
-
-fn fluid(text: &str) -> Tables {
-    let scenario = match Scenario::parse_fluid(text, "test.toml", Path::new("."), &[]) {
-        Ok(scenario) => scenario,
-        Err(problems) => panic!("{problems}"),
-    };
-    check(&scenario, text, "test.toml", &[]).unwrap();
-    run(&scenario, 0, "test", &|_| true).unwrap().tables
-}
-
-fn numbers<'a>(table: &'a Table, column: &str) -> &'a [f64] {
-    match table.get(column) {
-        Some(Data::F64(v)) => v,
-        other => panic!("no numbers in `{column}`: {other:?}"),
-    }
-}
 
 /// A free flow a -> r1 -> r2 -> z, and others that also cross r1 -> r2 and are limited by a separate link after it or before
 /// it. Returns the rate of the free flow, Mbit/s.
@@ -102,7 +84,7 @@ every = "1s"
 of = ["throughput"]
 "#;
     let tables = fluid(text);
-    let Some(Data::Str(objects)) = tables.samples.get("object") else { panic!("no objects") };
+    let objects = texts(&tables.samples, "object");
     let (times, values) = (numbers(&tables.samples, "time_s"), numbers(&tables.samples, "value"));
     let at = |name: &str, time: f64| {
         let found = (0..objects.len()).find(|&i| objects[i] == name && (times[i] - time).abs() < 0.01);

@@ -174,7 +174,8 @@ pub struct Send {
     /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Protocol, or preset, of which the protocol and its parameters count; `explicated advise` recommends one for a path
+    /// Protocol; of a preset its protocol and parameters are used, not its recovery. `explicated advise` recommends one for
+    /// a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
     /// Parameter of the protocol, as in `--param on_loss=halve`

@@ -152,12 +152,8 @@ fn routers(
         let protocol = group.resolved.protocol;
         let Some(controller) = registry::controller(protocol) else { continue };
         let mut silent: Vec<bool> = vec![false; scenario.links.len()];
-        for &(from, to) in &group.ends {
-            let data: Vec<u32> = match &group.via {
-                Some((data, _)) => data.clone(),
-                None => phases.iter_mut().filter_map(|routes| routes.path(from, to)).flatten().collect(),
-            };
-            for link in data {
+        for &ends in &group.ends {
+            for link in phases.iter_mut().flat_map(|routes| group.ways(ends, routes).0) {
                 let at = scenario.port(&scenario.links[link as usize]);
                 let class = at.class_of(protocol.congestion_header());
                 let routers = at.routers_of(class);
@@ -220,11 +216,8 @@ fn intervals(ctx: &Context<'_>, reader: &Reader<'_>, graph: &Graph, scenario: &S
         if !params.iter().any(|p| p.name == BOUND) {
             continue;
         }
-        for &(from, to) in &group.ends {
-            let (data, acks) = match &group.via {
-                Some(via) => via.clone(),
-                None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
-            };
+        for &ends in &group.ends {
+            let (data, acks) = group.ways(ends, routes);
             let rtt = data.iter().chain(&acks).fold(Time::ZERO, |sum, l| sum + scenario.links[*l as usize].delay);
             let short = data.first().into_iter().chain(data.last()).find_map(|number| {
                 let link = &scenario.links[*number as usize];

@@ -185,9 +185,8 @@ pub(crate) fn crossings(
     for (group, place) in groups.iter_mut().zip(places) {
         let mut unrouted: Option<(usize, usize, usize, usize)> = None;
         let header = group.resolved.protocol.congestion_header();
-        let n = group.ends.len() as u64;
         for (i, &(from, to)) in group.ends.iter().enumerate() {
-            let flows = group.count as u64 / n + u64::from((i as u64) < group.count as u64 % n);
+            let flows = group.flows_of_pair(i);
             for (phase, routes) in phases.iter_mut().enumerate() {
                 let shortest = (routes.path(from, to), routes.path(to, from));
                 let (data, acks) = match (&group.via, shortest) {

@@ -50,14 +50,9 @@ fn wanted(scenario: &Scenario, phases: &mut [Routes]) -> Wanted {
     let mut crossed = Vec::new();
     for group in &scenario.flows {
         let mut of_group = vec![false; scenario.links.len()];
-        let mut cross = |links: &[u32]| links.iter().for_each(|&link| of_group[link as usize] = true);
-        match &group.via {
-            Some((data, _)) => cross(data),
-            None => {
-                for &(from, to) in &group.ends {
-                    phases.iter_mut().filter_map(|routes| routes.path(from, to)).for_each(|path| cross(&path));
-                }
-            }
+        for &ends in &group.ends {
+            let data = phases.iter_mut().flat_map(|routes| group.ways(ends, routes).0);
+            data.for_each(|link| of_group[link as usize] = true);
         }
         crossed.push(of_group);
     }

@@ -7,8 +7,10 @@ use explicate_core::channel::AnyChannelKind;
 use explicate_core::medium::{AnyMediumKind, Interferer};
 use explicate_core::params::Values;
 use explicate_core::qdisc::AnyQdiscKind;
-use explicate_core::registry::Resolved;
+use explicate_core::registry::{self, Resolved};
 use explicate_core::units::{Rate, Time};
+
+use crate::routing::Routes;
 
 /// Maximum of the default processing time.
 const PROCESSING_AUTO: Time = Time::millis(10);
@@ -214,6 +216,12 @@ impl Link {
     pub fn routers_of(&self, class: usize) -> &[RouterSpec] {
         self.classes.get(class).map_or(&self.routers, |c| &c.routers)
     }
+    /// Whether a controller here sets the rate of a group.
+    pub(crate) fn controls(&self, group: &FlowGroup) -> bool {
+        let protocol = group.resolved.protocol;
+        let routers = self.routers_of(self.class_of(protocol.congestion_header()));
+        registry::controller(protocol).is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()))
+    }
 }
 
 /// A class of packets at a link, with a queue of its own.
@@ -303,6 +311,21 @@ pub struct FlowGroup {
     /// Links of the data and of the acknowledgements, in order, if the scenario gives a path that is not the shortest
     /// (then `ends` has one entry); `None` is the shortest path in each direction ([`crate::routing::Routes`]).
     pub via: Option<(Vec<u32>, Vec<u32>)>,
+}
+
+impl FlowGroup {
+    /// Number of flows between the `pair`-th ends.
+    pub(crate) fn flows_of_pair(&self, pair: usize) -> u64 {
+        let (flows, pairs) = (self.count as u64, self.ends.len() as u64);
+        flows / pairs + u64::from((pair as u64) < flows % pairs)
+    }
+    /// Links of the data and of the acknowledgements between these ends, none where there is no route.
+    pub(crate) fn ways(&self, (from, to): (usize, usize), routes: &mut Routes) -> (Vec<u32>, Vec<u32>) {
+        match &self.via {
+            Some(via) => via.clone(),
+            None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
+        }
+    }
 }
 
 /// Processing time of a sending host for a data packet, drawn for each packet, uniform from zero to this. Packets of

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_core::channel::ChannelInit;
 use explicate_core::qdisc::common::Limit;
-use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
@@ -68,24 +67,32 @@ pub(crate) fn check(
     if !full.contains(&true) {
         return;
     }
+    let ports = traffic(scenario, &full, routes, processing);
+    warn_of_equal_round_trips(ctx, graph, scenario, &ports);
+    warn_of_full_links(ctx, graph, scenario, &ports);
+}
+
+/// The traffic of each full queue, by its link; `processing` is as in [`check`].
+fn traffic<'a>(
+    scenario: &'a Scenario,
+    full: &[bool],
+    routes: &mut Routes,
+    processing: impl Fn(&FlowGroup) -> bool,
+) -> BTreeMap<usize, Port<'a>> {
     let chance: Vec<bool> =
         scenario.links.iter().map(|l| l.over.is_some() || l.channel.iter().any(|c| draws(l, c))).collect();
-    let mut ports: BTreeMap<usize, Port<'_>> = BTreeMap::new();
+    let mut ports: BTreeMap<usize, Port<'a>> = BTreeMap::new();
     for group in &scenario.flows {
         let random = processing(group) || starts_or_sends_at_random(group);
-        let pairs = group.ends.len() as u64;
-        for (i, &(from, to)) in group.ends.iter().enumerate() {
-            let count = group.count as u64 / pairs + u64::from((i as u64) < group.count as u64 % pairs);
-            let (data, acks) = match &group.via {
-                Some(via) => via.clone(),
-                None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
-            };
+        for (i, &ends) in group.ends.iter().enumerate() {
+            let count = group.flows_of_pair(i);
+            let (data, acks) = group.ways(ends, routes);
             let way = || data.iter().chain(&acks).map(|l| *l as usize);
             let by_chance = way().any(|l| chance[l]);
             let (random, random_when_full) = (random || by_chance, has_random_traffic(group) || by_chance);
             let rtt = way().map(|l| scenario.links[l].delay).fold(Time::ZERO, |sum, delay| sum + delay);
             let clouds_are_controlled = group.resolved.protocol.bears_plain_routers()
-                && data.iter().any(|l| controls(scenario.port(&scenario.links[*l as usize]), group));
+                && data.iter().any(|l| scenario.port(&scenario.links[*l as usize]).controls(group));
             for (hop, link) in data.iter().map(|l| *l as usize).enumerate().filter(|(_, l)| full[*l]) {
                 if !to_drop_tail(&scenario.links[link], group) {
                     continue;
@@ -94,7 +101,7 @@ pub(crate) fn check(
                 port.random |= random;
                 port.random_when_full |= random_when_full;
                 // With explicit rates, losses are rare.
-                if !controls(&scenario.links[link], group) && !clouds_are_controlled {
+                if !scenario.links[link].controls(group) && !clouds_are_controlled {
                     let (flows, groups) = port.flows.entry(rtt).or_default();
                     *flows += count;
                     if groups.last() != Some(&group.name.as_str()) {
@@ -110,6 +117,10 @@ pub(crate) fn check(
             }
         }
     }
+    ports
+}
+
+fn warn_of_equal_round_trips(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario, ports: &BTreeMap<usize, Port<'_>>) {
     let likely = ports.iter().filter(|(_, port)| !port.random).find_map(|(link, port)| {
         let (flows, groups) = port.flows.values().find(|(flows, _)| *flows > 1)?;
         Some((*link, flows, groups))
@@ -124,6 +135,9 @@ pub(crate) fn check(
         );
         ctx.warn(place, what, "set `processing = \"auto\"`, or give them random starts or different delays");
     }
+}
+
+fn warn_of_full_links(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario, ports: &BTreeMap<usize, Port<'_>>) {
     let in_step = ports.iter().filter(|(_, port)| !port.random_when_full).find_map(|(link, port)| {
         let link = &scenario.links[*link];
         port.in_step(link.rate.0).map(|(fill, links)| (link, fill, links))
@@ -146,13 +160,6 @@ pub(crate) fn check(
 fn to_drop_tail(port: &Link, group: &FlowGroup) -> bool {
     let class = port.class_of(group.resolved.protocol.congestion_header());
     port.classes.get(class).map_or(port.queue.as_ref(), |c| c.queue.as_ref()).is_some_and(drops_tail)
-}
-
-/// Whether the port has a controller that sets the rate of a group.
-fn controls(port: &Link, group: &FlowGroup) -> bool {
-    let protocol = group.resolved.protocol;
-    let routers = port.routers_of(port.class_of(protocol.congestion_header()));
-    registry::controller(protocol).is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()))
 }
 
 /// Whether it drops packets only when it is full.

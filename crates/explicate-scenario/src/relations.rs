@@ -9,7 +9,6 @@ use explicate_core::endpoint::{self, Acks, HostQueue, Params};
 use explicate_core::medium::Obstacle;
 use explicate_core::params::{Conflict, Param, Unit};
 use explicate_core::qdisc::ResolvedQueue;
-use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Place, some};
@@ -287,10 +286,7 @@ fn of_host_queue(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, phas
         return;
     }
     let Some(routes) = phases.first_mut() else { return };
-    let first = |&(from, to): &(usize, usize)| match &group.via {
-        Some((data, _)) => data.first().copied(),
-        None => routes.path(from, to)?.first().copied(),
-    };
+    let first = |&ends: &(usize, usize)| group.ways(ends, routes).0.first().copied();
     let links: Vec<&Link> = group.ends.iter().filter_map(first).map(|l| &scenario.links[l as usize]).collect();
     if let Some(link) = links.first().filter(|_| links.iter().all(|link| !link.is_unqueued())) {
         let what = format!(
@@ -329,14 +325,8 @@ fn of_params(
         let what = format!("`{param}` has no effect on the flows of `{name}` without `ack_every` above 1");
         ctx.unused(place(param), param, what, "write `ack_every = 2`, or remove it");
     }
-    let way = |phases: &mut [Routes]| -> Option<(Vec<u32>, Vec<u32>)> {
-        let &(from, to) = group.ends.first()?;
-        match &group.via {
-            Some(via) => Some(via.clone()),
-            None => Some((phases.first_mut()?.path(from, to)?, phases.first_mut()?.path(to, from)?)),
-        }
-    };
-    let Some((data, acks)) = way(phases) else { return };
+    let (Some(&ends), Some(routes)) = (group.ends.first(), phases.first_mut()) else { return };
+    let (data, acks) = group.ways(ends, routes);
     let header = group.resolved.protocol.congestion_header();
     let port = |link: &u32| scenario.port(&scenario.links[*link as usize]);
     if params.ecn {
@@ -389,18 +379,11 @@ pub(crate) fn hosts(
         if !grows(group, scenario.duration) {
             continue;
         }
-        for &(from, to) in &group.ends {
-            let data = match &group.via {
-                Some((data, _)) => data.clone(),
-                None => routes.path(from, to).unwrap_or_default(),
-            };
+        for &ends in &group.ends {
+            let (data, _) = group.ways(ends, routes);
             let Some((&first, rest)) = data.split_first() else { continue };
             let link = &scenario.links[first as usize];
             let narrowest = rest.iter().map(|l| scenario.links[*l as usize].rate).min();
-            let protocol = group.resolved.protocol;
-            let routers = link.routers_of(link.class_of(protocol.congestion_header()));
-            let controlled = registry::controller(protocol)
-                .is_some_and(|mine| routers.iter().any(|r| r.protocol.name() == mine.name()));
             let steady = || {
                 let channels = graph.props[graph.links[first as usize].props].props.channel.iter().flatten();
                 link.shares_with.is_none() && channels.into_iter().all(|c| c.stages(link.rate).service.is_none())
@@ -410,7 +393,7 @@ pub(crate) fn hosts(
             let unlimited = link.is_unqueued();
             if slowest
                 && unlimited
-                && !controlled
+                && !link.controls(group)
                 && !pushes_back
                 && crossings[first as usize].wants_more_than(0.9 * link.rate.0 as f64)
             {

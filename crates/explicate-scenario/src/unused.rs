@@ -31,14 +31,6 @@ fn seconds(x: f64) -> String {
     written(Time::from_secs_f64(x))
 }
 
-/// Links of the data and of the acknowledgements of a pair of nodes.
-fn ways(group: &FlowGroup, (from, to): (usize, usize), routes: &mut Routes) -> (Vec<u32>, Vec<u32>) {
-    match &group.via {
-        Some(via) => via.clone(),
-        None => (routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()),
-    }
-}
-
 /// Whether nothing is returned to the flows of a group.
 pub(crate) fn one_way(group: &FlowGroup) -> bool {
     !group.resolved.protocol.needs_feedback() && group.resolved.recovery.build_one_way().is_some()
@@ -64,7 +56,7 @@ pub(crate) fn loads(scenario: &Scenario, phases: &mut [Routes]) -> Vec<Load> {
         let returns = !one_way(group);
         for routes in phases.iter_mut() {
             for &ends in &group.ends {
-                let (data, acks) = ways(group, ends, routes);
+                let (data, acks) = group.ways(ends, routes);
                 for link in data {
                     let load = &mut loads[link as usize];
                     load.data = true;
@@ -260,7 +252,7 @@ pub(crate) fn run(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, p
         let (before, after) = phases.split_at_mut(phase);
         let (Some(before), Some(after)) = (before.last_mut(), after.first_mut()) else { continue };
         let same = |group: &FlowGroup, before: &mut Routes, after: &mut Routes| {
-            group.via.is_some() || group.ends.iter().all(|&ends| ways(group, ends, before) == ways(group, ends, after))
+            group.via.is_some() || group.ends.iter().all(|&ends| group.ways(ends, before) == group.ways(ends, after))
         };
         if scenario.flows.iter().all(|group| same(group, before, after)) {
             let index = (phase - 1).to_string();

@@ -111,16 +111,13 @@ impl Channel for Bursts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
     fn channel(rate: f64, length: f64, per_flow: f64) -> Box<dyn Channel> {
-        let mut values = Values::default();
-        for (param, value) in Params::PARAMS.iter().zip([rate, length, per_flow]) {
-            values.set(param, value);
-        }
-        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
-        BurstLoss.build(init).on_air.unwrap()
+        let given = [("rate", rate), ("length", length), ("per_flow", per_flow)];
+        testing::channel(&BurstLoss, &given).on_air.unwrap()
     }
 
     /// What becomes of n packets of five flows in turn.

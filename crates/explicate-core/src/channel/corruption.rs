@@ -79,10 +79,7 @@ mod tests {
 
     #[test]
     fn longer_packets_are_damaged_more_often() {
-        let mut values = Values::default();
-        values.set(&Params::PARAMS[1], 1e-4);
-        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
-        let mut channel = Corruption.build(init).after.unwrap();
+        let mut channel = crate::testing::channel(&Corruption, &[("bit_error_rate", 1e-4)]).after.unwrap();
         let mut packet = Packet::EMPTY;
         let mut damaged = [0.0; 2];
         let n = 100_000;

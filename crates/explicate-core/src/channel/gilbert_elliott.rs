@@ -189,10 +189,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn channel(given: &[(&str, f64)]) -> Box<dyn Channel> {
-        let values = testing::values(&[Params::PARAMS], given);
-        GilbertElliott.check(&values).unwrap();
-        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
-        GilbertElliott.build(init).on_air.unwrap()
+        testing::channel(&GilbertElliott, given).on_air.unwrap()
     }
 
     /// Loss rate and correlation of packets `gap` apart that are neighbours.

@@ -100,18 +100,14 @@ impl Disturbance for Later {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
+    use crate::testing;
 
     #[test]
     fn means_and_order() {
         for distribution in 0..4 {
             for keep_order in [0.0, 1.0] {
-                let mut values = Values::default();
-                for (param, value) in [(0, 0.002), (1, distribution as f64), (4, keep_order)] {
-                    values.set(&Params::PARAMS[param], value);
-                }
-                let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
-                let mut channel = Jitter.build(init).after.unwrap();
+                let given = [("mean", 0.002), ("distribution", distribution as f64), ("keep_order", keep_order)];
+                let mut channel = testing::channel(&Jitter, &given).after.unwrap();
                 let (n, gap) = (100_000u64, if keep_order == 1.0 { Time::micros(100) } else { Time::secs(1) });
                 let (mut last, mut sum, mut overtaken) = (Time::ZERO, 0.0, 0);
                 for i in 0..n {

@@ -200,10 +200,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn channel(given: &[(&str, f64)]) -> Box<dyn Channel> {
-        let values = testing::values(&[Params::PARAMS], given);
-        RandomLoss.check(&values).unwrap();
-        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
-        RandomLoss.build(init).on_air.unwrap()
+        testing::channel(&RandomLoss, given).on_air.unwrap()
     }
 
     /// Whether each of n packets is lost.

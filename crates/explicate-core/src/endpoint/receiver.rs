@@ -360,27 +360,14 @@ impl ReceiverEndpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::registry;
-    use crate::units::Rate;
+    use crate::testing;
     use crate::wire::{option, stamp};
 
     /// A receiving end after set-up.
     fn receiver(protocol: &str, params: &[(&str, f64)]) -> ReceiverEndpoint {
-        let resolved = registry::resolve(protocol).unwrap();
-        let mut values = Values::default();
-        for (name, value) in params {
-            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
-        let mut receiver = ReceiverEndpoint::new(&FlowInit {
-            id: 7,
-            protocol: resolved.protocol,
-            fallback: resolved,
-            recovery: resolved.recovery,
-            values: &values,
-            packet: 1000,
-            interface: Rate::mbps(10),
-        });
+        let values = testing::values(&[Params::PARAMS], params);
+        let mut receiver = ReceiverEndpoint::new(&testing::flow(registry::resolve(protocol).unwrap(), &values));
         let mut syn = data(0, 0);
         syn.transport.set_flags(flag::SYN);
         syn.transport.set_options(option::EXPLICIT | option::SACK);

@@ -37,7 +37,6 @@ pub mod stats;
 pub use class::Class;
 use class::QueueControl;
 use class_scheduler::ClassScheduler;
-use fast::in_order::SinglePacket;
 use fast::ring::Ring;
 pub use impairments::Equipment;
 use impairments::Impairments;
@@ -139,7 +138,7 @@ enum Mode {
     /// The controller's result does not depend on whether a packet departs before or after the next one arrives. It
     /// is called for the departure together with the arrival (`fast/cut_through.rs`).
     CutThrough,
-    /// The controller is called for arrivals and departures in order of time (`fast/in_order.rs`).
+    /// The controller is called for arrivals and departures in order of time (`fast/catch_up.rs`).
     InOrder,
     /// A discipline decides about every packet, or is called for departures.
     Deciding,
@@ -198,8 +197,6 @@ pub struct Port {
     busy_until: u64,
 
     // State of the fast forms only.
-    /// The packet that arrives then, if it is the only one; the ring is empty in that case.
-    single: SinglePacket,
     ring: Ring,
     /// The least backlog, in bytes, at departures of cut-through packets since the last timer.
     least: u64,
@@ -251,7 +248,6 @@ impl Port {
             leaves: Time::NEVER,
             arrives: Time::NEVER,
             timer: Time::NEVER,
-            single: SinglePacket::NONE,
             ring: Ring::default(),
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),

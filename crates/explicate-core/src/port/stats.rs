@@ -159,15 +159,17 @@ impl PortStats {
         d.bin_from = sent;
         self.bin_ends += (at - ended).div_ceil(NINETY_BIN.0) * NINETY_BIN.0;
     }
-    /// The number of waiting packets changes from `packets` (`bytes`) by one. Returns false, and changes nothing, if
-    /// [`PortStats::queue_changed`] is needed.
+    /// The number of waiting packets changes from `packets` (`bytes`) by this number.
     #[inline(always)]
-    pub(super) fn queue_changes(&mut self, at: Time, packets: u32, bytes: u64, by: i32) -> bool {
-        let Some(w) = &mut self.waited else { return false };
-        (by < 0 || packets < w.most) && w.account_known(at.0, packets, bytes)
-    }
-    /// As above, also for a new maximum or a new longest time.
     pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
+        let waited = self.waited.as_mut().filter(|w| by < 0 || packets < w.most);
+        if !waited.is_some_and(|w| w.account_known(at.0, packets, bytes)) {
+            self.queue_grew(at, packets, bytes, by);
+        }
+    }
+    /// A new maximum or a new longest time.
+    #[cold]
+    fn queue_grew(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let w = self.waited.get_or_insert_with(Box::default);
         w.account(at.0, packets, bytes);
         if by > 0 && packets >= w.most {

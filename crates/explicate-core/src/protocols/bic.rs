@@ -156,30 +156,17 @@ impl Sender for BicSender {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
     use crate::testing;
-    use crate::units::Rate;
-    use crate::wire::Congestion;
 
     fn sender() -> Box<AnySender> {
-        let values = Values::default();
-        Bic.sender(&SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) })
+        testing::sender(&Bic, 3.0, &[])
     }
     fn lose(s: &mut AnySender, in_flight: u32) {
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, in_flight));
     }
     /// Windows at the ends of `n` round trips, from segment `from` on.
     fn rounds(s: &mut AnySender, from: &mut u32, n: u32) -> alloc::vec::Vec<f64> {
-        let mut round = |_| {
-            let w = libm::round(s.allowance().cwnd) as u32;
-            for i in 1..=w {
-                let (cumulative, highest_sent) = (*from + i, *from + w + i - 1);
-                s.on_ack(&Ack { cumulative, highest_sent, ..testing::ack(Time::ZERO, &Congestion::NONE) });
-            }
-            *from += w;
-            s.allowance().cwnd
-        };
-        (0..n).map(&mut round).collect()
+        (0..n).map(|_| testing::round(s, from, Time::millis(100))).collect()
     }
 
     /// From 875 towards 1000: 32 and then half of the rest (93, 61, 30.5, 15.25, ...) each round trip, until the step is
@@ -211,12 +198,7 @@ mod tests {
         let mut s = sender();
         lose(&mut *s, 1000);
         lose(&mut *s, 800);
-        let mut max = 0.0;
-        s.probe(&mut |name, value| {
-            if name == "max_win" {
-                max = value
-            }
-        });
+        let max = testing::probed(|put| s.probe(put), "max_win");
         assert_eq!((max, s.allowance().cwnd), (750.0, 700.0), "800 (1 + .875) / 2, 800 * .875");
         lose(&mut *s, 12);
         assert_eq!(s.allowance().cwnd, 6.0);

@@ -135,27 +135,14 @@ impl Sender for FastSender {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
     use crate::testing;
-    use crate::units::Rate;
-    use crate::wire::Congestion;
 
     /// Round trips over a path of 100 ms that holds 1000 packets: what is beyond waits.
     fn windows(rounds: u32) -> alloc::vec::Vec<f64> {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 4.0, interface: Rate::mbps(1000) };
-        let mut s = Fast.sender(&init);
-        let mut cumulative = 0;
+        let (mut s, mut cumulative) = (testing::sender(&Fast, 4.0, &[]), 0);
         let mut round = |_| {
-            let w = s.allowance().cwnd;
-            let rtt = Time::from_secs_f64(0.1 * (w / 1000.0).max(1.0));
-            let n = w as u32;
-            for i in 1..=n {
-                let (cumulative, highest_sent) = (cumulative + i, cumulative + n + i - 1);
-                s.on_ack(&Ack { rtt, cumulative, highest_sent, ..testing::ack(Time::ZERO, &Congestion::NONE) });
-            }
-            cumulative += n;
-            s.allowance().cwnd
+            let rtt = Time::from_secs_f64(0.1 * (s.allowance().cwnd / 1000.0).max(1.0));
+            testing::round(&mut *s, &mut cumulative, rtt)
         };
         (0..rounds).map(&mut round).collect()
     }
@@ -175,9 +162,7 @@ mod tests {
 
     #[test]
     fn a_loss_halves() {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 4.0, interface: Rate::mbps(1000) };
-        let mut s = Fast.sender(&init);
+        let mut s = testing::sender(&Fast, 4.0, &[]);
         for (kind, w) in [(LossKind::Duplicates, 50.0), (LossKind::Mark, 50.0), (LossKind::Timeout, 1.0)] {
             s.on_loss(&testing::loss(Time::ZERO, kind, 100));
             assert_eq!(s.allowance().cwnd, w);

@@ -63,15 +63,12 @@ impl Sender for GreedySender {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
-    use crate::testing::loss;
+    use crate::testing::{loss, sender};
     use crate::units::Time;
 
     #[test]
     fn nothing_slows_it_down() {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface: Rate::mbps(100) };
-        let mut s = Greedy.sender(&init);
+        let mut s = sender(&Greedy, 3.0, &[]);
         for kind in [LossKind::Duplicates, LossKind::Timeout, LossKind::Mark] {
             s.on_loss(&loss(Time::ZERO, kind, 10));
             assert_eq!(s.allowance(), Allowance { cwnd: UNLIMITED, pacing: Some(Rate::mbps(4)) });

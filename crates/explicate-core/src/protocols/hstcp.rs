@@ -157,8 +157,6 @@ mod tests {
     use super::*;
     use crate::api::LossKind;
     use crate::testing;
-    use crate::units::Rate;
-    use crate::wire::Congestion;
 
     /// RFC 3649 appendix B: windows, increases, decreases.
     #[test]
@@ -184,24 +182,14 @@ mod tests {
 
     #[test]
     fn a_loss_takes_b_and_a_round_trip_gives_a() {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) };
-        let mut s = Hstcp.sender(&init);
+        let mut s = testing::sender(&Hstcp, 3.0, &[]);
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 1058));
         // b(1058) = .327: 711.9 are left; a(711.9) = 6.25.
         let w = s.allowance().cwnd;
         assert!((w - 711.9).abs() < 0.5, "{w}");
         let (mut cumulative, mut last) = (0, w);
         for _ in 0..3 {
-            let n = s.allowance().cwnd as u32;
-            for i in 1..=n {
-                let highest_sent = cumulative + n + i;
-                let ack =
-                    Ack { cumulative: cumulative + i, highest_sent, ..testing::ack(Time::ZERO, &Congestion::NONE) };
-                s.on_ack(&ack);
-            }
-            cumulative += n;
-            let gained = s.allowance().cwnd - last;
+            let gained = testing::round(&mut *s, &mut cumulative, Time::millis(100)) - last;
             assert!((gained - 6.3).abs() < 0.15, "{gained} a round trip");
             last = s.allowance().cwnd;
         }

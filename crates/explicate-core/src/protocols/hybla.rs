@@ -142,15 +142,11 @@ impl Sender for HyblaSender {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
     use crate::testing;
-    use crate::units::Rate;
     use crate::wire::Congestion;
 
     fn sender(rtt: Time) -> Box<AnySender> {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 2.0, interface: Rate::mbps(1000) };
-        let mut s = Hybla.sender(&init);
+        let mut s = testing::sender(&Hybla, 2.0, &[]);
         s.on_start(Time::ZERO, rtt);
         s
     }
@@ -182,15 +178,7 @@ mod tests {
         let mut s = sender(Time::millis(5));
         ack(&mut *s, Time::millis(5));
         assert_eq!(s.allowance().cwnd, 3.0);
-        let rho = |s: &AnySender| {
-            let mut rho = 0.0;
-            s.probe(&mut |name, value| {
-                if name == "rho" {
-                    rho = value
-                }
-            });
-            rho
-        };
+        let rho = |s: &AnySender| testing::probed(|put| s.probe(put), "rho");
         let mut s = sender(Time::millis(100));
         ack(&mut *s, Time::millis(400));
         assert_eq!(rho(&*s), 4.0);

@@ -198,27 +198,16 @@ impl Router for WarningRouter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
-    use crate::rng::Rng;
     use crate::testing;
-    use crate::units::Rate;
     use crate::wire::{Congestion, Transport};
 
     fn sender() -> Box<AnySender> {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) };
-        let mut s = NewJersey.sender(&init);
+        let mut s = testing::sender(&NewJersey, 3.0, &[]);
         s.on_start(Time::ZERO, Time::millis(80));
         s
     }
     fn bandwidth(s: &AnySender) -> f64 {
-        let mut found = 0.0;
-        s.probe(&mut |name, value| {
-            if name == "bandwidth_segments_per_s" {
-                found = value
-            }
-        });
-        found
+        testing::probed(|put| s.probe(put), "bandwidth_segments_per_s")
     }
 
     /// One packet per millisecond, and acknowledgements in groups of ten. With time stamps the estimate is steady at
@@ -268,10 +257,7 @@ mod tests {
     /// 11808, 13446: the fifth packet is the first to be marked. One without ECN never is.
     #[test]
     fn all_packets_are_marked_while_the_average_is_beyond_the_threshold() {
-        let values = Values::default();
-        let rng = Rng::stream(1, "router");
-        let init = RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng };
-        let mut router = NewJersey.router(&init).unwrap();
+        let mut router = testing::router(&NewJersey);
         let mut marked = |backlog_bytes: u64, ecn: Ecn| {
             let port = PortView { capacity: 1.25e6, backlog_bytes, backlog_packets: 1, busy: true };
             let mut packet = Packet::EMPTY;

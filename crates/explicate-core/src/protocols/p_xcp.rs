@@ -116,9 +116,8 @@ impl Router for PXcpRouter {
 mod tests {
     use super::*;
     use crate::api::AnyProtocol;
-    use crate::params::Values;
     use crate::protocols::common::rate_header::seconds_to_units;
-    use crate::rng::Rng;
+    use crate::testing;
     use crate::wire::{Congestion, Format};
 
     const VIEW: PortView = PortView { capacity: 1.25e6, backlog_bytes: 0, backlog_packets: 0, busy: true };
@@ -137,9 +136,7 @@ mod tests {
     /// The feedback of a packet with an unlimited request, after 100 ms in which four flows sent ten packets each,
     /// `limited` of them without any request.
     fn granted(protocol: &AnyProtocol, limited: u32) -> i32 {
-        let values = Values::default();
-        let init = RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng: Rng::stream(1, "test") };
-        let mut r = protocol.router(&init).unwrap();
+        let mut r = testing::router(protocol);
         for i in 0..40 {
             passes(&mut *r, Time::ZERO, if i % 4 < limited { 0 } else { i32::MAX });
         }
@@ -160,9 +157,7 @@ mod tests {
     /// With three of four limited, the packets of the first interval's scale find pools of F: however many ask.
     #[test]
     fn the_pools_bound_what_is_handed_out() {
-        let values = Values::default();
-        let init = RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng: Rng::stream(1, "test") };
-        let mut r = PXcp.router(&init).unwrap();
+        let mut r = testing::router(&PXcp);
         for i in 0..40 {
             passes(&mut *r, Time::ZERO, if i % 4 < 3 { 0 } else { i32::MAX });
         }
@@ -173,13 +168,10 @@ mod tests {
 
     #[test]
     fn the_sender_keeps_its_window_on_duplicates() {
-        let values = Values::default();
-        let interface = crate::units::Rate::mbps(100);
-        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
-        let mut sender = PXcp.sender(&init);
-        sender.on_loss(&crate::testing::loss(Time::ZERO, crate::api::LossKind::Duplicates, 10));
+        let mut sender = testing::sender(&PXcp, 10.0, &[]);
+        sender.on_loss(&testing::loss(Time::ZERO, crate::api::LossKind::Duplicates, 10));
         assert_eq!(sender.allowance().cwnd, 10.0);
-        sender.on_loss(&crate::testing::loss(Time::ZERO, crate::api::LossKind::Timeout, 10));
+        sender.on_loss(&testing::loss(Time::ZERO, crate::api::LossKind::Timeout, 10));
         assert_eq!(sender.allowance().cwnd, 1.0);
     }
 }

@@ -185,13 +185,11 @@ impl Sender for LinuxSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::testing;
-    use crate::units::Rate;
     use crate::wire::Congestion;
 
-    fn sender(values: &Values) -> Box<AnySender> {
-        Reno.sender(&SenderInit { values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) })
+    fn sender(given: &[(&str, f64)]) -> Box<AnySender> {
+        testing::sender(&Reno, 3.0, given)
     }
     fn ack(s: &mut AnySender, newly_acked: u32) -> f64 {
         s.on_ack(&Ack { newly_acked, ..testing::ack(Time::ZERO, &Congestion::NONE) });
@@ -200,7 +198,7 @@ mod tests {
 
     #[test]
     fn doubling_then_one_segment_a_round_trip() {
-        let mut s = sender(&Values::default());
+        let mut s = sender(&[]);
         assert_eq!((ack(&mut *s, 1), ack(&mut *s, 9)), (4.0, 5.0), "one for an acknowledgement, whatever it covers");
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));
         assert_eq!(s.allowance().cwnd, 10.0);
@@ -220,7 +218,7 @@ mod tests {
     /// Linux's response: window and threshold before the loss, unless they have grown since.
     #[test]
     fn a_wrong_response_is_taken_back() {
-        let mut s = sender(&Values::default());
+        let mut s = sender(&[]);
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 20));
         s.on_undo(&Undo::new(Time::ZERO, 20.0, f64::INFINITY, Time::millis(100)));
         assert_eq!((s.allowance().cwnd, s.threshold()), (20.0, f64::INFINITY));
@@ -232,7 +230,7 @@ mod tests {
     /// RFC 5681 section 3.1: growth is for what is acknowledged cumulatively, whatever a duplicate reports.
     #[test]
     fn duplicates_do_not_grow_the_window() {
-        let mut s = sender(&Values::default());
+        let mut s = sender(&[]);
         let duplicate = Ack { newly_acked: 1, duplicate: true, ..testing::ack(Time::ZERO, &Congestion::NONE) };
         s.on_ack(&duplicate);
         assert_eq!(s.allowance().cwnd, 3.0, "slow start");
@@ -244,8 +242,7 @@ mod tests {
     /// From 10: 6 acknowledged, two of them up to the threshold of 12; the other four and eight more make one segment.
     #[test]
     fn linux_counts_all_that_is_acknowledged() {
-        let values = testing::values(&[Params::PARAMS], &[("variant", 1.0)]);
-        let mut s = sender(&values);
+        let mut s = sender(&[("variant", 1.0)]);
         assert_eq!((ack(&mut *s, 1), ack(&mut *s, 17)), (4.0, 21.0), "slow start by all of it");
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 7));
         assert_eq!(s.allowance().cwnd, 1.0);
@@ -264,8 +261,7 @@ mod tests {
 
     #[test]
     fn restart_and_byte_counting() {
-        let values = testing::values(&[Params::PARAMS], &[("on_duplicates", 1.0), ("abc_limit", 2.0)]);
-        let mut s = sender(&values);
+        let mut s = sender(&[("on_duplicates", 1.0), ("abc_limit", 2.0)]);
         assert_eq!(ack(&mut *s, 2), 5.0, "RFC 3465: L = 2");
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));
         assert_eq!(s.allowance().cwnd, 1.0, "as 4.3BSD-Tahoe");

@@ -170,29 +170,10 @@ impl Sender for VegasSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
-    use crate::testing;
-    use crate::units::Rate;
-    use crate::wire::Congestion;
+    use crate::testing::{self, round};
 
     fn sender(window: f64) -> Box<AnySender> {
-        let values = Values::default();
-        Vegas.sender(&SenderInit {
-            values: &values,
-            packet: 1500.0,
-            initial_window: window,
-            interface: Rate::mbps(1000),
-        })
-    }
-    /// A round trip of the given length; the window after it.
-    fn round(s: &mut AnySender, cumulative: &mut u32, rtt: Time) -> f64 {
-        let n = s.allowance().cwnd as u32;
-        for i in 1..=n {
-            let (cumulative, highest_sent) = (*cumulative + i, *cumulative + n + i - 1);
-            s.on_ack(&Ack { rtt, cumulative, highest_sent, ..testing::ack(Time::ZERO, &Congestion::NONE) });
-        }
-        *cumulative += n;
-        s.allowance().cwnd
+        testing::sender(&Vegas, window, &[])
     }
 
     /// A window of 100 over 100 ms: 100 (1 - 100/rtt) packets wait, 0.5 at 100.5 ms, 2 at 102 ms, 5 at 105.3 ms.
@@ -211,12 +192,7 @@ mod tests {
         round(&mut *s, &mut at, Time::micros(105_300));
         let less = round(&mut *s, &mut at, Time::micros(105_300));
         assert!((rest - less - 1.0).abs() < 0.1, "five wait: one less, {rest} {less}");
-        let mut waiting = 0.0;
-        s.probe(&mut |name, value| {
-            if name == "waiting_packets" {
-                waiting = value
-            }
-        });
+        let waiting = testing::probed(|put| s.probe(put), "waiting_packets");
         assert!((waiting - 5.0).abs() < 0.2, "{waiting}");
     }
 

@@ -133,18 +133,14 @@ impl Sender for VideoSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::protocols::common::rate_header::seconds_to_units;
-    use crate::testing::{ack, loss, sent};
+    use crate::testing::{ack, loss, sender, sent};
     use crate::wire::{Congestion, Format};
 
     /// 500 kB/s at most; three packets of 1000 B at 100 ms to begin with: 30 kB/s.
     #[test]
     fn feedback_changes_the_rate_and_nothing_else_does() {
-        let values = Values::default();
-        let interface = Rate::mbps(100);
-        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
-        let mut s = Video.sender(&init);
+        let mut s = sender(&Video, 3.0, &[]);
         s.on_start(Time::ZERO, Time::millis(100));
         let pace = |s: &AnySender| s.allowance().pacing.unwrap().0;
         assert_eq!(pace(&*s), 240_000);

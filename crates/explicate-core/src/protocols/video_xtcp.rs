@@ -108,18 +108,13 @@ impl Sender for VideoSender {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
-    use crate::testing::{ack, loss};
+    use crate::testing::{ack, loss, sender};
     use crate::wire::{Congestion, Transport, flag};
 
     /// Packets of 1000 B at 100 ms: a window of three is 240 kbit/s. The full rate of 400 kbit/s is a window of five.
     #[test]
     fn its_rate_is_that_of_an_xtcp_window() {
-        let mut values = Values::default();
-        values.set(&Params::PARAMS[0], 400e3);
-        let interface = Rate::mbps(100);
-        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
-        let mut s = VideoXtcp.sender(&init);
+        let mut s = sender(&VideoXtcp, 3.0, &[("rate", 400e3)]);
         s.on_start(Time::ZERO, Time::millis(100));
         let pace = |s: &AnySender| s.allowance().pacing.unwrap().0;
         assert_eq!(pace(&*s), 240_000);

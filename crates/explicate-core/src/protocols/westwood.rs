@@ -146,15 +146,11 @@ impl Sender for WestwoodSender {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
     use crate::testing;
-    use crate::units::Rate;
     use crate::wire::Congestion;
 
     fn sender() -> Box<AnySender> {
-        let values = Values::default();
-        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) };
-        let mut s = Westwood.sender(&init);
+        let mut s = testing::sender(&Westwood, 3.0, &[]);
         s.on_start(Time::ZERO, Time::millis(80));
         s
     }

@@ -91,17 +91,13 @@ impl Receiver for XcpRReceiver {
 mod tests {
     use super::*;
     use crate::api::LossKind;
-    use crate::params::Values;
     use crate::protocols::common::rate_header::seconds_to_units;
-    use crate::testing::{ack, loss};
+    use crate::testing::{self, ack, loss};
     use crate::wire::{Congestion, Format};
 
     /// A window of ten packets of 1000 B, an RTT of 100 ms.
     fn pair() -> (Box<AnySender>, Box<AnyReceiver>) {
-        let values = Values::default();
-        let interface = crate::units::Rate::mbps(100);
-        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
-        let mut sender = XcpR.sender(&init);
+        let mut sender = testing::sender(&XcpR, 10.0, &[]);
         sender.on_start(Time::ZERO, Time::millis(100));
         (sender, XcpR.receiver().unwrap())
     }

@@ -154,8 +154,7 @@ mod tests {
     use super::*;
     use crate::api::PortView;
     use crate::params::Values;
-    use crate::rng::Rng;
-    use crate::testing::{ack, sent};
+    use crate::testing::{self, ack, sent};
 
     const C: f64 = 1.25e6;
     const VIEW: PortView = PortView { capacity: C, backlog_bytes: 0, backlog_packets: 0, busy: true };
@@ -174,9 +173,7 @@ mod tests {
     /// h = max(0, 0.1 y d - phi) = 0. xi_p = phi / (d sum of rtt s / cwnd), and p_i = xi_p rtt^2 s / cwnd.
     #[test]
     fn feedback_is_that_of_the_papers_equations() {
-        let values = Values::default();
-        let init = RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng: Rng::stream(1, "test") };
-        let mut r = XcpWindow.router(&init).unwrap();
+        let mut r = testing::router(&XcpWindow);
         for i in 0..70 {
             let mut p = if i < 60 { packet(60_000, 0.1) } else { packet(20_000, 0.2) };
             r.on_arrival(Time::ZERO, &mut p, &VIEW);
@@ -195,9 +192,7 @@ mod tests {
 
     #[test]
     fn headers_of_the_draft_and_first_packets_get_nothing() {
-        let values = Values::default();
-        let init = RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng: Rng::stream(1, "test") };
-        let mut r = XcpWindow.router(&init).unwrap();
+        let mut r = testing::router(&XcpWindow);
         let mut first = packet(3000, 0.0);
         r.on_departure(Time::ZERO, &mut first, &VIEW);
         assert_eq!(first.congestion.delta_throughput(), 0);

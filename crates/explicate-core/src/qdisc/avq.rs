@@ -130,16 +130,11 @@ impl Qdisc for AvqQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
+    use crate::testing;
     use crate::wire::Ecn;
 
     fn avq(settings: &[(&str, f64)]) -> AvqQueue {
-        let mut values = Values::default();
-        for (name, value) in settings {
-            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
-        let rng = crate::rng::Rng::stream(1, "avq");
-        AvqQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng })
+        testing::qdisc(AvqQueue::new, Params::PARAMS, 1e6, settings)
     }
     fn arrive(q: &mut AvqQueue, now: Time, ecn: Ecn) -> Verdict {
         let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };

@@ -200,15 +200,11 @@ impl ActiveQueue for FqCoDelQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
-    use crate::rng::Rng;
+    use crate::testing;
 
     fn queue(limit_packets: f64) -> FqCoDelQueue {
-        let mut values = Values::default();
-        values.set(&Limit::PARAMS[0], 1000.0 * limit_packets);
-        values.set(&Limit::PARAMS[1], 1.0);
-        let rng = Rng::stream(1, "fq");
-        FqCoDelQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng })
+        let limit = [("limit", 1000.0 * limit_packets), ("count", 1.0)];
+        testing::qdisc(FqCoDelQueue::new, Limit::PARAMS, 1e6, &limit)
     }
     fn arrive(q: &mut FqCoDelQueue, ms: u64, flow: u32, handle: u32, dropped: &mut Dropped) {
         let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };

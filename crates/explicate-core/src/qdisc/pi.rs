@@ -147,15 +147,11 @@ impl Qdisc for PiQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
+    use crate::testing;
     use crate::wire::Ecn;
 
     fn pi(settings: &[(&str, f64)]) -> PiQueue {
-        let mut values = Values::default();
-        for (name, value) in settings {
-            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
-        PiQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "pi") })
+        testing::qdisc(PiQueue::new, Params::PARAMS, 1e6, settings)
     }
 
     #[test]

@@ -304,15 +304,11 @@ impl Qdisc for RedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
+    use crate::testing;
 
     fn red(settings: &[(&str, f64)]) -> RedQueue {
-        let mut values = Values::default();
-        for (name, value) in settings {
-            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
         // A packet of 1000 bytes takes a millisecond.
-        RedQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "red") })
+        testing::qdisc(RedQueue::new, Params::PARAMS, 1e6, settings)
     }
     fn view(packets: u32) -> PortView {
         PortView { capacity: 1e6, backlog_bytes: 1000 * packets as u64, backlog_packets: packets, busy: true }

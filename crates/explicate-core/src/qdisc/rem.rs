@@ -269,16 +269,12 @@ impl ActiveQueue for MarkedLate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
+    use crate::testing;
     use crate::wire::Ecn;
 
     fn rem(settings: &[(&str, f64)]) -> RemQueue {
-        let mut values = Values::default();
-        for (name, value) in settings {
-            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
         // A packet of 1000 bytes takes 80 us: 100 Mbit/s.
-        RemQueue::new(&QdiscInit { values: &values, capacity: 12.5e6, mean_packet: 1000.0, rng: Rng::stream(1, "rem") })
+        testing::qdisc(RemQueue::new, Params::PARAMS, 12.5e6, settings)
     }
     fn view(packets: u32) -> PortView {
         PortView { capacity: 12.5e6, backlog_bytes: 1000 * packets as u64, backlog_packets: packets, busy: true }

@@ -273,9 +273,7 @@ mod tests {
         }
     }
     fn probe(r: &AnyRecovery, name: &str) -> f64 {
-        let mut found = f64::NAN;
-        r.probe(&mut |n, value| found = if n == name { value } else { found });
-        found
+        crate::testing::probed(|put| r.probe(put), name)
     }
 
     #[test]

@@ -153,60 +153,59 @@ impl Recovery for RenoRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sent(n: u32) -> Box<AnyRecovery> {
-        let mut r = Reno.build(&Values::default());
-        for segment in 0..n {
-            r.on_sent(Time::ZERO, segment, segment);
-        }
-        r
-    }
-    fn ack(r: &mut Box<AnyRecovery>, cumulative: u32) -> Outcome {
-        r.on_ack(Time::millis(100), cumulative, 0, &[], Time::millis(100))
-    }
+    use crate::recovery::AnyRecoveryKind;
+    use crate::recovery::common::testing::{ack, sent};
+    use crate::recovery::newreno::NewReno;
+    use crate::recovery::tahoe::Tahoe;
 
     #[test]
     fn the_third_duplicate_resends_and_inflates() {
-        let mut r = sent(10);
-        assert_eq!(ack(&mut r, 1).newly_acked, 1);
-        assert!(ack(&mut r, 1).duplicate);
+        let mut r = sent(&Reno, 10);
+        assert_eq!(ack(&mut *r, 1).newly_acked, 1);
+        assert!(ack(&mut *r, 1).duplicate);
         assert_eq!(r.next(10.0, 100), Next::New, "limited transmit");
-        assert_eq!(ack(&mut r, 1).loss, None);
-        assert_eq!(ack(&mut r, 1).loss, Some(9));
+        assert_eq!(ack(&mut *r, 1).loss, None);
+        assert_eq!(ack(&mut *r, 1).loss, Some(9));
         assert_eq!(r.next(5.0, 100), Next::Resend(1));
         r.on_sent(Time::millis(100), 1, 10);
         // 9 outstanding: 5 + 3 segments of window are full until two more duplicates arrive.
         assert_eq!(r.next(5.0, 100), Next::Nothing);
-        ack(&mut r, 1);
-        ack(&mut r, 1);
+        ack(&mut *r, 1);
+        ack(&mut *r, 1);
         assert_eq!(r.next(5.0, 100), Next::New);
-        assert_eq!(ack(&mut r, 10).newly_acked, 9);
+        assert_eq!(ack(&mut *r, 10).newly_acked, 9);
         assert!(!r.state().recovering);
     }
 
     #[test]
     fn limited_transmit_is_not_counted_in_the_reduction() {
-        let mut r = sent(8);
-        for segment in 8..10 {
-            ack(&mut r, 0);
-            r.on_sent(Time::millis(100), segment, segment);
+        for kind in [&Reno as &AnyRecoveryKind, &NewReno] {
+            let mut r = sent(kind, 8);
+            for segment in 8..10 {
+                ack(&mut *r, 0);
+                assert_eq!(r.next(8.0, 100), Next::New, "{}", kind.name());
+                r.on_sent(Time::millis(100), segment, segment);
+                assert_eq!(r.next(8.0, 100), Next::Nothing, "{}", kind.name());
+            }
+            assert_eq!(ack(&mut *r, 0).loss, Some(8), "{}", kind.name());
         }
-        assert_eq!(ack(&mut r, 0).loss, Some(8));
     }
 
     #[test]
     fn duplicates_caused_by_going_back_begin_no_episode() {
-        let mut r = sent(6);
-        r.on_timer(Time::secs(1));
-        r.on_sent(Time::secs(1), 0, 6);
-        ack(&mut r, 6);
-        r.on_sent(Time::secs(1), 6, 7);
-        assert!((0..5).all(|_| ack(&mut r, 6).loss.is_none()));
+        for kind in [&Tahoe as &AnyRecoveryKind, &Reno, &NewReno] {
+            let mut r = sent(kind, 6);
+            r.on_timer(Time::secs(1));
+            r.on_sent(Time::secs(1), 0, 6);
+            ack(&mut *r, 6);
+            r.on_sent(Time::secs(1), 6, 7);
+            assert!((0..5).all(|_| ack(&mut *r, 6).loss.is_none()), "{}", kind.name());
+        }
     }
 
     #[test]
     fn a_timeout_goes_back() {
-        let mut r = sent(4);
+        let mut r = sent(&Reno, 4);
         assert_eq!(r.state().timer, Time::secs(1));
         assert_eq!(r.on_timer(Time::secs(1)), Some(4));
         let state = r.state();
@@ -216,8 +215,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_ignored() {
-        let mut r = sent(4);
-        assert_eq!(ack(&mut r, 9).newly_acked, 0);
+        let mut r = sent(&Reno, 4);
+        assert_eq!(ack(&mut *r, 9).newly_acked, 0);
         assert_eq!(r.state().acked, 0);
     }
 }

@@ -8,7 +8,7 @@ use explicate_core::params::{Param, Unit};
 use explicate_core::recovery::Common;
 use explicate_core::units::{Rate, Time};
 
-use super::{one_way, seconds, ways, written};
+use super::{one_way, seconds, written};
 use crate::document::Place;
 use crate::flows::Group;
 use crate::model::{FlowGroup, Processing, Scenario, Start, Traffic};
@@ -101,7 +101,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
         }
         let Some(&ends) = group.ends.first() else { continue };
         let Some(routes) = phases.first_mut() else { continue };
-        let (data, acks) = ways(group, ends, routes);
+        let (data, acks) = group.ways(ends, routes);
         let interface = data.first().map_or(Rate(1), |link| scenario.links[*link as usize].rate);
         if let Some(place) = given("paced") {
             let init = SenderInit {
@@ -268,9 +268,8 @@ fn goal(
     let alpha = group.values.get(protocol.params(), "alpha");
     let mut crossing: BTreeMap<u32, u64> = BTreeMap::new();
     for (i, &ends) in group.ends.iter().enumerate() {
-        let (data, _) = ways(group, ends, routes);
-        let pairs = group.ends.len() as u64;
-        let flows = group.count as u64 / pairs + u64::from((i as u64) < group.count as u64 % pairs);
+        let (data, _) = group.ways(ends, routes);
+        let flows = group.flows_of_pair(i);
         if let Some(link) = data.iter().min_by_key(|l| scenario.links[**l as usize].rate) {
             *crossing.entry(*link).or_default() += flows;
         }

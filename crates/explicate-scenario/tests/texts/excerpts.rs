@@ -1,14 +1,11 @@
 //! What a user reads: each problem with its place, and below it the line with carets under the part that is wrong.
 
-use std::path::Path;
-
-use crate::support::SMALL;
-use explicate_scenario::model::Scenario;
+use crate::support::{SMALL, parse_with};
+use explicate_scenario::problem::Problems;
 
 /// What is said of a text that is no scenario.
 fn said(text: &str, overrides: &[(&str, &str)]) -> String {
-    let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    Scenario::parse(text, "x.toml", Path::new("."), &overrides).err().expect("a problem").to_string()
+    Problems(parse_with(text, overrides).err().expect("a problem")).to_string()
 }
 
 #[test]

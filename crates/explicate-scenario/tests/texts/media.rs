@@ -1,6 +1,7 @@
 //! `[[medium]]`: its meaning, changes by `--set`, and messages for mistakes.
 
-use crate::support::{link, parse, problems, set};
+use crate::messages::check;
+use crate::support::{link, parse, set};
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::Scenario;
 
@@ -156,11 +157,6 @@ fn slips() {
         (plus("[[link]]\nfrom = \"n1\"\nto = \"n2\""), 15, &["a link called `n1->n2` exists already"]),
     ];
     for (text, line, parts) in &cases {
-        let found = problems(text, &[]);
-        assert_eq!(found.len(), 1, "one problem in\n{text}\n{found:#?}");
-        assert!(found[0].starts_with(&format!("x.toml:{line}:")), "line {line} of\n{text}\n{found:#?}");
-        for part in *parts {
-            assert!(found[0].contains(part), "`{part}` is missing from\n{}\n{text}", found[0]);
-        }
+        check(&[(text, *line, parts)]);
     }
 }

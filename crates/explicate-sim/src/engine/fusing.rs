@@ -5,9 +5,22 @@ use super::{Engine, Mark, NIL};
 use crate::prefetch;
 
 impl Engine {
-    /// Finds links that can be fused: fed by a single link, with a port that makes no decision. Call once, after all links and
-    /// flows were added.
+    /// Selects the shortcuts. Call once, after all links and flows were added.
     pub fn prepare(&mut self) {
+        self.find_fused();
+        self.find_seen();
+        self.find_turns();
+        self.find_replies();
+        self.find_own();
+        self.defer(self.arena.log.is_none());
+        self.large = self.is_large();
+        if self.large {
+            prefetch::gather(self.ends.iter().flat_map(|ends| ends.flow.kept_apart()));
+        }
+    }
+
+    /// Finds links that can be fused: fed by a single link, with a port that makes no decision.
+    fn find_fused(&mut self) {
         const NO_FEEDER: u32 = NIL - 1;
         let mut feeder = vec![NO_FEEDER; self.links.len()];
         let mut before = NIL;
@@ -30,6 +43,10 @@ impl Engine {
                 self.routes[place - 1].mark(Mark::FUSED);
             }
         }
+    }
+
+    /// Finds the places where an agent sees packets.
+    fn find_seen(&mut self) {
         for place in 0..self.routes.len() {
             let hop = self.routes[place];
             let seen = if hop.has(Mark::LAST) {
@@ -40,14 +57,6 @@ impl Engine {
             if seen != NIL {
                 self.routes[place].mark(Mark::SEEN);
             }
-        }
-        self.find_turns();
-        self.find_replies();
-        self.find_own();
-        self.defer(self.arena.log.is_none());
-        self.large = self.is_large();
-        if self.large {
-            prefetch::gather(self.ends.iter().flat_map(|ends| ends.flow.kept_apart()));
         }
     }
 

@@ -5,7 +5,7 @@
 mod common;
 mod snapshot;
 
-use common::{number, run, scenario, tables};
+use common::{fingerprint, is_exact, leaves, number, packet_log, run, scenario, tables};
 use explicate_sim::measure::{Tables, measure};
 use explicate_sim::simulation::{EngineKind, Options, run_all};
 
@@ -140,16 +140,9 @@ fn packets_that_hosts_hold_are_the_same_packets() {
     for text in [HELD.to_string(), HELD.replace("[[reroute]]\n    at = \"3s\"\n    without = [\"a->m\", \"m->a\"]", "")]
     {
         let scenario = scenario(&text);
-        let of = |options: Options| {
-            let mut run = run(&scenario, &options);
-            fingerprint(&measure(&scenario, 0, &mut run, "test"))
-        };
-        let reference = of(Options::default());
+        let reference = is_exact(&scenario);
         assert!(reference.len() > 20_000, "the scenario leaves something to compare");
-        assert_eq!(of(Options { no_fuse: true, ..Options::default() }), reference, "links not fused");
-        assert_eq!(of(PLAIN), reference, "the reference engine");
-        let follow = Some(explicate_sim::packet_log::Selector::default());
-        assert_eq!(of(Options { follow, ..Options::default() }), reference, "packets followed");
+        assert_eq!(leaves(&scenario, &PLAIN), reference, "the reference engine");
     }
 }
 
@@ -178,17 +171,9 @@ fn hosts_keep_the_order_of_packets() {
             "#
         );
         let scenario = scenario(&text);
-        let of = |options: Options| {
-            let mut run = run(&scenario, &options);
-            fingerprint(&measure(&scenario, 0, &mut run, "test"))
-        };
-        let no_fuse = Options { no_fuse: true, ..Options::default() };
-        assert_eq!(of(Options::default()), of(no_fuse.clone()), "seed {seed}, {pairs} first links: not fused");
-        for options in [Options::default(), no_fuse] {
-            let follow = Some(explicate_sim::packet_log::Selector::default());
-            let mut log = run(&scenario, &Options { follow, ..options }).log.expect("followed");
-            let links: Vec<String> = scenario.links.iter().map(|l| l.name.clone()).collect();
-            let log = log.text(&links, &["f.0".to_string(), "f.1".to_string()]);
+        is_exact(&scenario);
+        for no_fuse in [false, true] {
+            let log = packet_log(&scenario, Options { no_fuse, ..Options::default() });
             let mut sent = [0, 0];
             for line in log.lines() {
                 // Seconds, link, event, flow, kind, segment, `packet` and its number.
@@ -231,11 +216,6 @@ fn draws_of_processing_are_the_flows_own() {
     assert_ne!(of("", "").to_bits(), of("processing = \"none\"", "").to_bits());
 }
 
-/// Exact to the bit: NaN equals NaN.
-fn fingerprint(tables: &Tables) -> String {
-    format!("{:?} {:?} {:?} {:?}", tables.flows, tables.links, tables.samples, tables.run)
-}
-
 #[test]
 fn repeated_in_parallel_and_without_fusing() {
     let reference = fingerprint(&all(MIXED, &Options { jobs: 1, ..Options::default() }));
@@ -269,12 +249,7 @@ fn fusing_saves_events() {
 
 #[test]
 fn following_packets_changes_nothing() {
-    let scenario = scenario(MIXED);
-    let mut plain = run(&scenario, &Options::default());
-    let follow = Some(explicate_sim::packet_log::Selector::default());
-    let mut followed = run(&scenario, &Options { follow, ..Options::default() });
-    let (a, b) = (measure(&scenario, 0, &mut plain, "test"), measure(&scenario, 0, &mut followed, "test"));
-    assert_eq!(fingerprint(&a), fingerprint(&b));
+    is_exact(&scenario(MIXED));
 }
 
 #[test]

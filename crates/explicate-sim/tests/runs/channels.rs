@@ -1,10 +1,8 @@
 //! Channels of links, as scenarios configure them: separate losses of data and acknowledgements, duplicated, late or
 //! damaged packets, lines that pause or change, two directions on one line, wrongly configured capacities.
 
-use crate::common::{number, numbers, run, scenario, tables};
+use crate::common::{is_exact, number, numbers, packet_log, scenario, tables};
 use crate::outcome::{self, Outcome, mean};
-use explicate_sim::measure::measure;
-use explicate_sim::packet_log::Selector;
 use explicate_sim::simulation::Options;
 
 /// One path of 10 Mbit/s and 10 ms each way; `forth` and `back` refine its directions.
@@ -35,19 +33,6 @@ fn one(forth: &str) -> Outcome {
     outcome::run(&path(forth, "", SACK))
 }
 
-/// Whatever the channel, following packets and taking links apart changes nothing.
-fn is_exact(text: &str) {
-    let scenario = scenario(text);
-    let tables = |options: &Options| {
-        let mut run = run(&scenario, options);
-        let t = measure(&scenario, 0, &mut run, "test");
-        format!("{:?} {:?}", t.flows, t.links)
-    };
-    let reference = tables(&Options::default());
-    assert_eq!(tables(&Options { no_fuse: true, ..Options::default() }), reference, "not fused");
-    assert_eq!(tables(&Options { follow: Some(Selector::default()), ..Options::default() }), reference, "followed");
-}
-
 #[test]
 fn every_channel_is_exact() {
     let channels = [
@@ -60,13 +45,15 @@ fn every_channel_is_exact() {
         r#"{ kind = "jitter", mean = "1ms", distribution = "exponential" }"#,
         r#"{ kind = "outages", up = "1s", down = "100ms", random = true }"#,
         r#"{ kind = "rate_steps", steps = [{ at = "0s", rate = "10Mbit/s" }, { at = "3s", rate = "4Mbit/s" }], period = "5s" }"#,
+        r#"{ kind = "fading", snr = 15.0, antennas = "2x1", beta = 0.91667 }"#,
     ];
     for channel in channels {
         let text = path(&format!("channel = [{channel}]"), &format!("channel = [{channel}]"), SACK);
-        is_exact(&text.replace("20s", "4s"));
+        is_exact(&scenario(&text.replace("20s", "4s")));
     }
     let all = channels[..8].join(", ");
-    is_exact(&path(&format!("channel = [{all}]"), "half_duplex = true", SACK).replace("20s", "4s"));
+    let text = path(&format!("channel = [{all}]"), "half_duplex = true", SACK);
+    is_exact(&scenario(&text.replace("20s", "4s")));
 }
 
 #[test]
@@ -204,7 +191,7 @@ fn capacity_that_drifts() {
     let all = o.samples("r1->r2", "utilisation", 5.0);
     let (before, after) = (mean(&all[..45]), mean(&all[100..]));
     assert!((before - 0.8).abs() < 0.02 && (after - 0.4).abs() < 0.02, "{before} {after}");
-    is_exact(&drifting);
+    is_exact(&scenario(&drifting));
     // What follows the truth: the line changes, and the configured capacity with it.
     let steps =
         r#"[{ kind = "rate_steps", steps = [{ at = "0s", rate = "10Mbit/s" }, { at = "10s", rate = "5Mbit/s" }] }]"#;
@@ -221,11 +208,7 @@ fn a_trace_tells_what_happened() {
         "",
         "[[flows]]\nname = \"f\"\nprotocol = \"sack\"\nsize = \"300kB\"\n",
     );
-    let scenario = scenario(&text);
-    let mut done = run(&scenario, &Options { follow: Some(Selector::default()), ..Options::default() });
-    let links: Vec<String> = scenario.links.iter().map(|l| l.name.clone()).collect();
-    let log = done.log.take().expect("followed").text(&links, &["f.0".to_string()]);
-    let tables = measure(&scenario, 0, &mut done, "test");
+    let (log, tables) = (packet_log(&scenario(&text), Options::default()), tables(&text));
     let count = |what: &str| log.lines().filter(|l| l.contains(what)).count() as f64;
     assert_eq!(count("  drop:damaged "), number(&tables.flows, "flow", "f.0", "damaged"));
     assert_eq!(count("  copy "), number(&tables.links, "link", "r1->r2", "copies"));

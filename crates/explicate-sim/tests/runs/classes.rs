@@ -1,5 +1,4 @@
 //! Several queues at one link, as scenarios ask for them.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::outcome::{Outcome, mean, run};
 
@@ -19,7 +18,6 @@ fn xcp_and_tcp_share_by_weight() {
         let o = run(&text);
         let (xcp, tcp) = (rate(&o, "xcp"), rate(&o, "tcp"));
         let expected = 30e6 * weight as f64 / (weight as f64 + 1.0);
-        println!("weight {weight}, {tcp_flows} TCP flows: XCP {xcp:.0}, TCP {tcp:.0}, expected {expected:.0} bit/s");
         assert!((xcp / expected - 1.0).abs() < 0.02, "XCP has {xcp} of {expected}");
         assert!((tcp / (30e6 - expected) - 1.0).abs() < 0.05, "TCP has {tcp} of {}", 30e6 - expected);
         let each = o.flows("xcp", "throughput_bps");
@@ -58,12 +56,7 @@ fn moving_weights_are_fair_to_each_flow() {
             let (rates, rtts) = (o.flows(group, "throughput_bps"), o.flows(group, "rtt_mean_ms"));
             mean(&rates.iter().zip(rtts).map(|(rate, ms)| rate * ms / 8e6).collect::<Vec<_>>())
         };
-        let shares = o.samples("r1->r2/explicit", "share", 60.0);
         let (xcp, tcp) = (window("xcp"), window("tcp"));
-        println!(
-            "{xcp_flows} XCP flows of {xcp:.1} packets, {tcp_flows} TCP flows of {tcp:.1}; share {:.3}",
-            mean(&shares)
-        );
         assert!((0.8..1.25).contains(&(xcp / tcp)), "{xcp} {tcp}");
     }
 }

@@ -1,20 +1,10 @@
 //! A wireless medium keeps the engine's invariants: packets are conserved (every run is audited), the same seed gives the same
 //! bytes, observation changes nothing, and events on one medium do not change the draws of another.
 
-use crate::common::{self, number, run, scenario};
+use crate::common::{fingerprint, is_exact, number, numbers, packet_log, scenario, tables};
 use explicate_core::rng::Rng;
-use explicate_sim::measure::{Tables, measure};
+use explicate_sim::measure::{Tables, link_names};
 use explicate_sim::simulation::Options;
-
-fn fingerprint(tables: &Tables) -> String {
-    format!("{:?} {:?} {:?}", tables.flows, tables.links, tables.samples)
-}
-
-fn tables(text: &str, options: &Options) -> Tables {
-    let scenario = scenario(text);
-    let mut run = run(&scenario, options);
-    measure(&scenario, 0, &mut run, "test")
-}
 
 /// A mesh with everything that draws or decides: several laws, two classes, disciplines that drop at both ends, all that channels
 /// do before and on the air, noise, interferers, drift, adaptation, capture.
@@ -91,12 +81,9 @@ fn any_mesh_conserves_packets_and_repeats() {
     let mut delivered = 0.0;
     for seed in 0..15 {
         let text = random(seed);
-        let first = tables(&text, &Options::default());
-        delivered += common::numbers(&first.flows, "goodput_bps").iter().sum::<f64>();
-        assert_eq!(fingerprint(&first), fingerprint(&tables(&text, &Options::default())), "{text}");
-        let follow = Some(explicate_sim::packet_log::Selector::default());
-        let followed = tables(&text, &Options { follow, no_fuse: true, ..Options::default() });
-        assert_eq!(fingerprint(&first), fingerprint(&followed), "{text}");
+        let first = tables(&text);
+        delivered += numbers(&first.flows, "goodput_bps").iter().sum::<f64>();
+        assert_eq!(is_exact(&scenario(&text)), fingerprint(&first), "{text}");
     }
     assert!(delivered > 15.0 * 1e6, "something moves");
 }
@@ -105,15 +92,11 @@ fn any_mesh_conserves_packets_and_repeats() {
 #[test]
 fn each_packet_is_told_of_once_a_link() {
     let scenario = scenario(&random(3));
-    let follow = Some(explicate_sim::packet_log::Selector::default());
-    let mut run = run(&scenario, &Options { follow, ..Options::default() });
-    let links = explicate_sim::measure::link_names(&scenario);
-    let flows = explicate_sim::measure::flow_names(&scenario, &run);
-    let text = run.log.as_mut().expect("followed").text(&links, &flows);
+    let (links, text) = (link_names(&scenario), packet_log(&scenario, Options::default()));
     let count = |link: &str, what: &str| {
         text.lines().filter(|l| l.contains(&format!(" {link} ")) && l.contains(what)).count() as f64
     };
-    let tables = measure(&scenario, 0, &mut run, "test");
+    let tables = tables(&random(3));
     for link in links.iter().filter(|l| l.starts_with('n')) {
         let (came, left) = (count(link, " enqueue "), count(link, " departure "));
         let dropped = number(&tables.links, "link", link, "drops_total");
@@ -138,7 +121,7 @@ fn another_medium_leaves_the_draws_alone() {
     let head = "duration = \"3s\"\n";
     let alone = format!("{head}{}{}", one("a", "n"), flow("f", "n"));
     let beside = format!("{head}{}{}{}{}", one("a", "n"), one("b", "m"), flow("f", "n"), flow("g", "m"));
-    let (alone, beside) = (tables(&alone, &Options::default()), tables(&beside, &Options::default()));
+    let (alone, beside) = (tables(&alone), tables(&beside));
     for column in ["goodput_bps", "rtt_mean_ms", "retransmissions"] {
         let of = |t: &Tables| number(&t.flows, "flow", "f.0", column).to_bits();
         assert_eq!(of(&alone), of(&beside), "{column}");

@@ -1,9 +1,7 @@
 //! Paper N's setting: XCP and TCP over one and three hops of 802.11a at 54 Mbit/s with RTS and CTS.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the figures
 
-use crate::common::{run, scenario};
+use crate::common::{have_ttls, scenario};
 use crate::outcome::{self, Outcome};
-use explicate_sim::packet_log::Selector;
 use explicate_sim::simulation::Options;
 
 fn chain(protocol: &str, capacity: &str, to: &str) -> String {
@@ -27,10 +25,10 @@ fn chain(protocol: &str, capacity: &str, to: &str) -> String {
     )
 }
 
-fn shown(what: &str, done: &Outcome) -> (f64, f64, f64) {
+/// Goodput in Mbit/s, packets that wait at n1, and drops.
+fn figures(done: &Outcome) -> (f64, f64, f64) {
     let goodput = done.flows("f", "goodput_bps")[0] / 1e6;
     let (queue, drops) = (done.link("n1->n2", "queue_mean_packets"), done.drops());
-    println!("{what}: {goodput:.2} Mbit/s, {queue:.1} packets wait at n1, {drops} drops");
     (goodput, queue, drops)
 }
 
@@ -39,10 +37,10 @@ fn shown(what: &str, done: &Outcome) -> (f64, f64, f64) {
 #[test]
 fn the_capacity_is_what_the_air_carries() {
     let of = |protocol: &str, capacity: &str| outcome::run(&chain(protocol, capacity, "n2"));
-    let tcp = shown("TCP", &of("sack", "54Mbit/s"));
-    let told_54 = shown("XCP told 54 Mbit/s", &of("xcp", "54Mbit/s"));
-    let told_24 = shown("XCP told 24 Mbit/s", &of("xcp", "24Mbit/s"));
-    let told_16 = shown("XCP told 16.5 Mbit/s", &of("xcp", "16.5Mbit/s"));
+    let tcp = figures(&of("sack", "54Mbit/s"));
+    let told_54 = figures(&of("xcp", "54Mbit/s"));
+    let told_24 = figures(&of("xcp", "24Mbit/s"));
+    let told_16 = figures(&of("xcp", "16.5Mbit/s"));
     assert!(told_54.0 < 0.95 * told_24.0 && told_54.2 > 5.0 * told_24.2, "54 drops and loses");
     assert!(told_16.0 > 0.95 * tcp.0 && told_16.1 < 5.0 && told_16.2 == 0.0, "the truth neither");
 }
@@ -52,7 +50,7 @@ fn the_capacity_is_what_the_air_carries() {
 fn hops_share_the_air() {
     let over = |to: &str| {
         let (tcp, xcp) = (chain("sack", "54Mbit/s", to), chain("xcp", "5Mbit/s", to));
-        (shown(&format!("TCP to {to}"), &outcome::run(&tcp)).0, shown(&format!("XCP to {to}"), &outcome::run(&xcp)).0)
+        (figures(&outcome::run(&tcp)).0, figures(&outcome::run(&xcp)).0)
     };
     let (one, two, three) = (over("n2"), over("n3"), over("n4"));
     assert!((one.0 / two.0 - 2.0).abs() < 0.1 && (one.0 / three.0 - 3.0).abs() < 0.3, "{one:?} {two:?} {three:?}");
@@ -65,12 +63,6 @@ fn hops_share_the_air() {
 #[test]
 fn relays_count_the_ttl_down() {
     let scenario = scenario(&chain("sack", "54Mbit/s", "n4").replace("12s", "1s").replace("2s", "0s"));
-    let follow = Some(Selector { capture: true, ..Selector::default() });
-    let mut run = run(&scenario, &Options { follow, ..Options::default() });
-    let names = explicate_sim::measure::link_names(&scenario);
-    let captures = run.log.as_mut().expect("followed").captures();
-    for (link, ttl) in [("n1->n2", 64), ("n2->n3", 63), ("n3->n4", 62), ("n4->n3", 64), ("n2->n1", 62)] {
-        let on_link: Vec<u8> = captures.iter().filter(|c| names[c.link as usize] == link).map(|c| c.bytes[8]).collect();
-        assert!(on_link.len() > 50 && on_link.iter().all(|t| *t == ttl), "{link}: {:?}", &on_link[..5]);
-    }
+    let ttls = [("n1->n2", 64), ("n2->n3", 63), ("n3->n4", 62), ("n4->n3", 64), ("n2->n1", 62)];
+    have_ttls(&scenario, Options::default(), &ttls);
 }

@@ -7,7 +7,6 @@ use crate::outcome::{self, Outcome, mean};
 use explicate_core::registry;
 use explicate_core::wire::{Packet, flag};
 use explicate_scenario::model::Scenario;
-use explicate_sim::measure::measure;
 use explicate_sim::simulation::Options;
 
 /// The paper's direct link, a tenth as fast: both directions fade.
@@ -94,17 +93,6 @@ fn parity_takes_time_of_the_line_and_controllers_know() {
     // With the rate of the line a router overestimates the capacity by a ninth, which causes a standing queue.
     let text = direct(CLEAN, &flows("xcp", "")).replace("queue = { limit", "capacity = \"5.4Mbit/s\", queue = { limit");
     assert!(outcome::run(&text).link("r1->r2", "queue_mean_packets") > 15.0);
-}
-
-#[test]
-fn fused_or_not_the_same() {
-    let text = direct("snr = 15.0, antennas = \"2x1\", beta = 0.91667", &flows("xcp", ""));
-    let s = scenario(&text.replace("\"20s\"", "\"5s\""));
-    let tables = |options: &Options| {
-        let t = measure(&s, 0, &mut run(&s, options), "test");
-        format!("{:?} {:?}", t.flows, t.links)
-    };
-    assert_eq!(tables(&Options::default()), tables(&Options { no_fuse: true, ..Options::default() }));
 }
 
 /// More signal, fewer errors; more antennas, less signal needed (figures 3 and 6, in small).

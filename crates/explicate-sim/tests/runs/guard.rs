@@ -1,9 +1,8 @@
 //! An explicit flow without answers from routers behaves as TCP: the share of CUBIC beside each explicit protocol.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::{numbers, tables};
 use crate::explicit::explicit;
-use crate::outcome::{Outcome, mean, run};
+use crate::outcome::{mean, run};
 
 /// Two hosts before a router `g`, a wide link to `h`, a narrow one of 40 Mbit/s with a buffer of `buffer` to `i`, and two hosts
 /// behind; 40 ms there and back. Controllers are where `routers` says: nowhere, before the wide link ("half"), or everywhere.
@@ -33,15 +32,14 @@ fn flows(name: &str, count: u32, protocol: &str, ends: (&str, &str), start: &str
     )
 }
 
-/// Mean goodput of `count` CUBIC flows beside one of `protocol` that starts 5 s later, and of that flow, Mbit/s.
-fn beside(path: &str, count: u32, protocol: &str, more: &str) -> (f64, f64) {
+/// Mean goodput of `count` CUBIC flows beside one of `protocol` that starts 5 s later, Mbit/s.
+fn beside(path: &str, count: u32, protocol: &str) -> f64 {
     let cubic = flows("cubic", count, "cubic", ("a", "c"), "0s", "");
-    let text = path.to_string() + &cubic + &flows("other", 1, protocol, ("b", "d"), "5s", more);
+    let text = path.to_string() + &cubic + &flows("other", 1, protocol, ("b", "d"), "5s", "");
     // One CUBIC flow's luck is that of few losses: the mean of three runs.
     let seeds = if count == 1 { 1..=3 } else { 1..=1 };
-    let runs: Vec<Outcome> = seeds.map(|seed| run(&format!("seed = {seed}\n{text}"))).collect();
-    let of = |name: &str| mean(&runs.iter().flat_map(|done| done.flows(name, "goodput_bps")).collect::<Vec<_>>()) / 1e6;
-    (of("cubic"), of("other"))
+    let goodputs = seeds.flat_map(|seed| run(&format!("seed = {seed}\n{text}")).flows("cubic", "goodput_bps"));
+    mean(&goodputs.collect::<Vec<_>>()) / 1e6
 }
 
 /// One CUBIC flow and nine of them keep their shares beside every explicit protocol.
@@ -80,7 +78,6 @@ fn wide_routers_do_not_flood_a_narrow_port() {
         let both =
             flows("cubic", 1, "cubic", ("a", "c"), "0s", "") + &flows("other", 1, protocol, ("b", "d"), "5s", "");
         let sent = run(&(text.clone() + &both)).flows("other", "sent_packets")[0];
-        println!("{protocol}: {sent} packets in the first second");
         assert!(sent < 5000.0, "{protocol}: {sent} packets in the first second");
     }
 }
@@ -113,7 +110,6 @@ fn behind_a_router_hardly_wider_with_hosts_that_delay() {
         mean(&(1..=16).map(of).collect::<Vec<_>>())
     };
     let (due, got) = (goodput("cubic"), goodput("xcp"));
-    println!("hosts that delay, beside xcp: {got:.2} of {due:.2} Mbit/s ({:.2})", got / due);
     assert!(got >= 0.8 * due, "{got:.2} of {due:.2} Mbit/s");
 }
 
@@ -142,11 +138,9 @@ fn keep_their_shares(what: &str, path: &str, counts: &[u32], protocols: &[&str])
 fn keep(least: f64, what: &str, path: &str, counts: &[u32], protocols: &[&str]) {
     let mut poor = Vec::new();
     for &count in counts {
-        let due = beside(path, count, "cubic", "").0;
+        let due = beside(path, count, "cubic");
         for protocol in protocols {
-            let (got, other) = beside(path, count, protocol, "");
-            let share = got / due;
-            println!("{what}, {count} beside {protocol}: {got:.2} of {due:.2} Mbit/s ({share:.2}), it has {other:.2}");
+            let share = beside(path, count, protocol) / due;
             if share < least {
                 poor.push(format!("{count} beside {protocol} {share:.2}"));
             }
@@ -229,7 +223,6 @@ fn losses_of_the_air_look_like_no_full_queue() {
                 let limited = on.samples("f.0", "law", 0.0).into_iter().filter(|law| *law == 1.0).count();
                 let (on, off) = (on.flows("f", "goodput_bps")[0] / 1e6, off.flows("f", "goodput_bps")[0] / 1e6);
                 let what = format!("{routers}, {protocol}, {}", channel.trim());
-                println!("{what}: {most} at most, {on:.2} Mbit/s, unguarded {off:.2} ({:.3})", on / off);
                 if limited > 0 || most > 30.0 {
                     limits.push(format!("{what}: {most} of 60, limited in {limited} samples"));
                 }
@@ -237,7 +230,6 @@ fn losses_of_the_air_look_like_no_full_queue() {
             }
         }
     }
-    println!("mean of {} runs: {:.3} of what unguarded ones have", shares.len(), mean(&shares));
     assert!(mean(&shares) >= 0.98, "{:.3}", mean(&shares));
     assert!(20 * limits.len() <= shares.len(), "{limits:#?}");
 }
@@ -270,7 +262,6 @@ fn a_cloud_that_xcp_i_measures_is_no_sign() {
         let (on, off) = (run(&text.replace("guard = \"off\"", "guard = \"on\"")), run(&text));
         for group in ["i", "j"] {
             let (on, off) = (on.flows(group, "goodput_bps")[0] / 1e6, off.flows(group, "goodput_bps")[0] / 1e6);
-            println!("XCP-i, {loss} lost, {group}: {on:.2} Mbit/s, unguarded {off:.2}");
             assert!(on >= 0.98 * off, "{loss}, {group}: {on:.2} of {off:.2} Mbit/s");
         }
     }
@@ -285,7 +276,6 @@ fn what_a_router_reports_is_no_sign() {
         let group = flows("f", 6, protocol, ("a", "c"), "0s", "params = { guard = \"on\" }");
         let done = run(&(text.clone() + &group + sampling));
         let most = done.samples("f.0", "losses_with_delay", 0.0).into_iter().fold(0.0, f64::max);
-        println!("{protocol}: {most} at most, {} drops", done.drops());
         assert!(done.drops() > 500.0 && most <= 30.0, "{protocol}: {most} of 60, {} drops", done.drops());
     }
 }
@@ -313,7 +303,6 @@ fn what_its_own_router_drops_is_no_sign() {
             let (on, off) = (run(&text(rate, "on", seed)), run(&text(rate, "off", seed)));
             let limited = on.samples("f.0", "law", 0.0).into_iter().filter(|law| *law == 1.0).count();
             let (on, off) = (on.flows("f", "goodput_bps")[0] / 1e6, off.flows("f", "goodput_bps")[0] / 1e6);
-            println!("{rate}, seed {seed}: {on:.2} Mbit/s, unguarded {off:.2}; limited in {limited} samples");
             assert_eq!(limited, 0, "{rate}, seed {seed}: {on:.2} Mbit/s, unguarded {off:.2}");
         }
     }
@@ -344,6 +333,5 @@ fn loss_of_the_air_is_no_sign() {
     };
     let goodput = |guard: &str| mean(&run(&text(guard)).flows("f", "goodput_bps")) / 1e6;
     let (on, off) = (goodput("auto"), goodput("off"));
-    println!("LR-LMXCP over a lossy satellite link: {on:.2} Mbit/s, unguarded {off:.2}");
     assert!(on >= 0.99 * off && on > 13.0, "{on} {off}");
 }

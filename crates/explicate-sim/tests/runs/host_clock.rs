@@ -1,13 +1,15 @@
 //! Hosts and routers whose clocks tick, as kernels of 2005 did every 10 ms: round trips come in whole ticks, timers expire at
 //! ticks, and packets are where they were.
 
-use crate::common::{run, scenario};
+use crate::common::{packet_log, scenario};
 use crate::outcome::{self, mean};
-use explicate_sim::packet_log::Selector;
 use explicate_sim::simulation::Options;
 
-/// A path of 6.4 ms there and back.
+/// A path of 6.4 ms there and back, of which flow and round trips are sampled.
 fn path(params: &str, link: &str, more: &str) -> String {
+    sampled(params, link, ("10ms", "\"flow\", \"rtt\"")) + more
+}
+fn sampled(params: &str, link: &str, (every, of): (&str, &str)) -> String {
     format!(
         r#"
         duration = "4s"
@@ -23,9 +25,8 @@ fn path(params: &str, link: &str, more: &str) -> String {
         start = "3ms"
         params = {{ receiver_window = 4{params} }}
         [sampling]
-        every = "10ms"
-        of = ["flow", "rtt"]
-        {more}
+        every = "{every}"
+        of = [{of}]
         "#
     )
 }
@@ -46,8 +47,7 @@ fn round_trips_are_counted_in_ticks() {
 #[test]
 fn headers_carry_round_trips_in_ticks() {
     let mean_rtt = |params: &str| {
-        let sampling = "[sampling]\nevery = \"10ms\"\nof = [\"router\"]\n";
-        let text = path(params, "", "").split("[sampling]").next().expect("a part").to_string() + sampling;
+        let text = sampled(params, "", ("10ms", "\"router\""));
         mean(&outcome::run(&outcome::ns2(&text)).samples("r1->r2", "avg_rtt_s", 0.5))
     };
     let (exact, ticking) = (mean_rtt(", clock_tick = \"0s\""), mean_rtt(""));
@@ -64,8 +64,7 @@ fn headers_carry_round_trips_in_ticks() {
 #[test]
 fn headers_need_not_follow_the_timers_rule() {
     let mean_rtt = |params: &str| {
-        let sampling = "[sampling]\nevery = \"10ms\"\nof = [\"router\"]\n";
-        let text = path(params, "", "").split("[sampling]").next().expect("a part").to_string() + sampling;
+        let text = sampled(params, "", ("10ms", "\"router\""));
         mean(&outcome::run(&text).samples("r1->r2", "avg_rtt_s", 0.02))
     };
     // RFC 6298's gains for each sample are those of a rule that knows of one segment in flight.
@@ -81,10 +80,7 @@ fn timers_expire_at_ticks() {
     let times = |params: &str| -> Vec<f64> {
         let lost = "[[link]]\nname = \"r1->r2\"\nchannel = [{ kind = \"random_loss\", rate = 1 }]\n";
         let scenario = scenario(&path(params, "", lost));
-        let follow = Some(Selector::default());
-        let mut run = run(&scenario, &Options { follow, ..Options::default() });
-        let names = explicate_sim::measure::link_names(&scenario);
-        let text = run.log.as_mut().expect("followed").text(&names, &["f".to_string()]);
+        let text = packet_log(&scenario, Options::default());
         let sent = text.lines().filter(|l| l.contains("s0->r1") && l.contains("enqueue"));
         sent.map(|l| l.split_whitespace().next().expect("a time").parse().expect("a number")).collect()
     };
@@ -96,9 +92,7 @@ fn timers_expire_at_ticks() {
 #[test]
 fn controllers_follow_their_routers_clock() {
     let changes = |link: &str| -> Vec<f64> {
-        let sampling = "[sampling]\nevery = \"1ms\"\nof = [\"router\"]\n";
-        let text = path("", link, "").split("[sampling]").next().expect("a part").to_string() + sampling;
-        let done = outcome::run(&text);
+        let done = outcome::run(&sampled("", link, ("1ms", "\"router\"")));
         let handed_out = done.samples("r1->r2", "avg_rtt_s", 0.0);
         let changed = |i: &usize| handed_out[*i] != handed_out[*i - 1];
         (1..handed_out.len()).filter(changed).map(|i| (i + 1) as f64).collect()

@@ -171,15 +171,7 @@ fn the_suggested_override_fills_no_host() {
 /// 300 flows on one host with 20 Mbit/s: 500 packets of 1000 bytes are 0.2 s. Each flow alone would hold four. SYNs, which do
 /// not wait, come on top. A transfer in the other direction has its acknowledgements sent over the same line.
 fn crowd(engine: EngineKind, host_queue: &str) -> explicate_sim::measure::Tables {
-    let text = r#"
-        duration = "20s"
-        warmup = "10s"
-        seed = 3
-        [topology]
-        kind = "dumbbell"
-        pairs = 1
-        access = { rate = "20Mbit/s", delay = "1ms" }
-        bottleneck = { rate = "100Mbit/s", delay = "10ms" }
+    let flows = r#"
         [[flows]]
         name = "f"
         count = 300
@@ -195,8 +187,20 @@ fn crowd(engine: EngineKind, host_queue: &str) -> explicate_sim::measure::Tables
         every = "1s"
         of = ["cwnd"]
     "#;
-    run(text, &[("flows.f.params.host_queue", host_queue)], engine).1
+    run(&format!("{HOST}{flows}"), &[("flows.f.params.host_queue", host_queue)], engine).1
 }
+
+/// A host whose own line of 20 Mbit/s is the narrow one.
+const HOST: &str = r#"
+    duration = "20s"
+    warmup = "10s"
+    seed = 3
+    [topology]
+    kind = "dumbbell"
+    pairs = 1
+    access = { rate = "20Mbit/s", delay = "1ms" }
+    bottleneck = { rate = "100Mbit/s", delay = "10ms" }
+"#;
 
 #[test]
 fn a_full_queue_pushes_back_and_serves_all() {
@@ -235,14 +239,7 @@ fn both_engines_have_the_same_queues() {
 #[test]
 fn flows_of_a_host_take_turns() {
     let shares = |kind: &str| {
-        let text = r#"
-            duration = "20s"
-            warmup = "5s"
-            [topology]
-            kind = "dumbbell"
-            pairs = 1
-            access = { rate = "20Mbit/s", delay = "1ms" }
-            bottleneck = { rate = "100Mbit/s", delay = "10ms" }
+        let flows = r#"
             [[flows]]
             name = "loud"
             protocol = "greedy/none"
@@ -255,7 +252,7 @@ fn flows_of_a_host_take_turns() {
         "#;
         let overrides = ["loud", "soft"].map(|group| format!("flows.{group}.params.host_queue"));
         let overrides: Vec<_> = overrides.iter().map(|key| (key.as_str(), kind)).collect();
-        let tables = run(text, &overrides, EngineKind::Fast).1;
+        let tables = run(&format!("{HOST}{flows}"), &overrides, EngineKind::Fast).1;
         let [loud, soft] = numbers(&tables.flows, "goodput_bps")[..] else { panic!("two flows") };
         (soft / (loud + soft), number(&tables.links, "link", "s0->r1", "queue_max_packets"))
     };

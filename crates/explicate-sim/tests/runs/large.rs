@@ -44,10 +44,7 @@ fn large_networks_are_as_exact_as_small_ones() {
 /// others share are events either way.
 fn exact(text: &str, most: f64) {
     let scenario = common::scenario(text);
-    let tables = |mut run: Run| {
-        let tables = measure(&scenario, 0, &mut run, "test");
-        format!("{:?} {:?} {:?}", tables.flows, tables.links, tables.run)
-    };
+    let tables = |mut run: Run| common::fingerprint(&measure(&scenario, 0, &mut run, "test"));
     let [fused, apart] =
         [false, true].map(|no_fuse| common::run(&scenario, &Options { no_fuse, ..Options::default() }));
     // Left to themselves after the SYNs, data that is not turned keeps that behind it from being turned: 70 % then.

@@ -1,5 +1,4 @@
 //! Explicit flows and ordinary TCP at one port that divides its line by flows.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::outcome::{Outcome, mean, run};
 
@@ -39,20 +38,8 @@ fn explicit_flows_and_tcp_have_equal_parts() {
     for tcp_flows in [1, 9] {
         let alike = mean(&rates(&beside("", ("xcp", 0), ("cubic", tcp_flows + 1)), "ordinary"));
         for protocol in ["xcp", "LR-LMXCP", "vcp", "xtcp"] {
-            let one_queue = beside("", (protocol, 1), ("cubic", tcp_flows));
             let o = beside(BY_FLOWS, (protocol, 1), ("cubic", tcp_flows));
             let (own, tcp) = (rates(&o, "explicit")[0], mean(&rates(&o, "ordinary")));
-            let share = mean(&o.samples("r1->r2/explicit", "share", 20.0));
-            let queue = mean(&o.samples("r1->r2/explicit", "queue_packets", 20.0));
-            println!(
-                "{protocol} beside {tcp_flows} CUBIC: {:.2} Mbit/s and {:.2} each, with one queue {:.2} and {:.2}; {:.2} beside one more CUBIC; share {share:.3}, queue {queue:.1}, used {:.3}",
-                own / 1e6,
-                tcp / 1e6,
-                rates(&one_queue, "explicit")[0] / 1e6,
-                mean(&rates(&one_queue, "ordinary")) / 1e6,
-                alike / 1e6,
-                o.link("r1->r2", "utilisation")
-            );
             assert!(tcp > 0.8 * alike, "{protocol}: {tcp_flows} CUBIC flows have {tcp} each instead of {alike} bit/s");
             assert!(own > 0.8 * alike, "{protocol} beside {tcp_flows} CUBIC flows has {own} of {alike} bit/s");
             assert!(o.link("r1->r2", "utilisation") > 0.95);
@@ -68,7 +55,6 @@ fn numbers_of_flows_are_seen() {
         let o = beside(BY_FLOWS, ("xcp", explicit), ("sack", tcp));
         let fair = 20e6 / (explicit + tcp) as f64;
         let (own, others) = (mean(&rates(&o, "explicit")), mean(&rates(&o, "ordinary")));
-        println!("{explicit} XCP flows {own:.0} bit/s each, {tcp} of TCP {others:.0}, fair {fair:.0}");
         let left = (fair - own).max(0.0) * f64::from(explicit) / f64::from(tcp);
         for rate in [own, others - left] {
             assert!((rate / fair - 1.0).abs() < 0.1, "{own} {others} {fair}");
@@ -101,11 +87,6 @@ fn what_tcp_leaves_is_used() {
             .replace("protocol = \"cubic\"", &format!("protocol = \"cubic\"\n{traffic}"));
         let o = run(&text);
         let queue = mean(&o.samples("r1->r2/explicit", "queue_packets", 20.0));
-        let (own, tcp) = (mean(&rates(&o, "explicit")), rates(&o, "ordinary")[0]);
-        println!(
-            "TCP on and off for {on}: {tcp:.0} bit/s, XCP {own:.0} each, queue of XCP {queue:.1} packets, used {:.3}",
-            o.link("r1->r2", "utilisation")
-        );
         assert!(o.link("r1->r2", "utilisation") > 0.9, "{}", o.link("r1->r2", "utilisation"));
         assert!(queue < 10.0, "{queue}");
     }

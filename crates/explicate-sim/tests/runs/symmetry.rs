@@ -2,7 +2,6 @@
 //! for all of them; over 24 seeds each has the mean goodput of all, up to chance. It holds for every registered sender,
 //! recovery and queue discipline, each once against a fixed partner, with a processing time and without, and after names and
 //! declarations are exchanged.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::alike::{goodputs, unlike};
 use crate::common;
@@ -48,7 +47,6 @@ fn broken<'a>(cases: impl Iterator<Item = (&'a str, String, &'a str)>) -> Vec<St
         for processing in ["none", "auto"] {
             let excused = EXCEPTIONS.iter().any(|(what, with, _)| (*what, *with) == (name, processing));
             for groups in [["first", "second"], ["second", "first"]] {
-                println!("{name}, processing {processing}, groups {groups:?}:");
                 let goodputs = goodputs(&common::scenario(&dumbbell(&protocol, qdisc, processing, groups)));
                 assert!(goodputs.iter().flatten().sum::<f64>() > 0.0, "{name}: nothing arrives");
                 match unlike(&goodputs) {

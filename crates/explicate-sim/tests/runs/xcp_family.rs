@@ -1,6 +1,5 @@
 //! XCP's switches and relatives, and the sources that follow its feedback or do not, each by a situation in which it makes the
 //! difference.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::jain;
 use crate::outcome::{Outcome, dumbbell, mean, run};
@@ -53,7 +52,6 @@ fn a_target_queue_is_held() {
         let done = shared(&[group("f", 5, "xcp", "")], &router);
         let queue = mean(&done.samples("r1->r2", "persistent_queue_bytes", 20.0)) / 1000.0;
         let utilisation = done.link("r1->r2", "utilisation");
-        println!("target {packets}: persistent queue {queue:.2} packets, utilisation {utilisation:.4}");
         // Packets that arrive at random wait for each other even without a standing queue.
         assert!((queue - packets).abs() < if packets == 0.0 { 1.5 } else { 1.0 }, "{packets}: {queue}");
         // Without a standing queue the line sometimes waits for the next burst.
@@ -69,12 +67,10 @@ fn losses_do_to_the_window_what_the_user_says() {
         mbps(&shared(&[group("f", 1, "xcp/sack", params)], &channel), "f")
     };
     let [keep, halve, reset] = ["keep", "halve", "reset"].map(|word| got("1%", &format!("on_loss = {word:?}")));
-    println!("1 % loss: keep {keep:.2}, halve {halve:.2}, reset {reset:.2} Mbit/s");
     assert!(keep > 9.0 && keep > 1.3 * halve && halve > 1.2 * reset, "{keep} {halve} {reset}");
     // With a fifth lost, so are retransmissions, which only the timer notices.
     let [stays, restarts] =
         ["keep", "reset"].map(|word| got("20%", &format!("on_loss = \"keep\", on_timeout = {word:?}")));
-    println!("20 % loss, on_timeout: keep {stays:.2}, reset {restarts:.2} Mbit/s");
     assert!(stays > 1.5 * restarts, "{stays} {restarts}");
 }
 
@@ -83,7 +79,6 @@ fn a_desired_rate_is_respected() {
     let flows = [group("modest", 1, "xcp", "desired_rate = \"2Mbit/s\""), group("other", 1, "xcp", "")];
     let runs: Vec<Outcome> = (1..=6).map(|seed| seeded(seed, &flows, "")).collect();
     let [modest, other] = ["modest", "other"].map(|g| mean(&runs.iter().map(|r| mbps(r, g)).collect::<Vec<_>>()));
-    println!("wants 2: {modest:.3}, the other {other:.3} Mbit/s");
     assert!((1.9..=2.0).contains(&modest) && other > 7.9, "{modest} {other}");
 }
 
@@ -92,7 +87,6 @@ fn the_window_form_meets_the_targets_of_the_rate_form() {
     let done = run(&dumbbell("xcp_window", 100.0, (80.0, 80.0), 10));
     let utilisation = done.link("r1->r2", "utilisation");
     let (fairness, queue) = (jain(&done.flows("f", "goodput_bps")), done.link("r1->r2", "queue_mean_packets"));
-    println!("utilisation {utilisation:.4}, Jain {fairness:.5}, mean queue {queue:.2} packets, drops {}", done.drops());
     assert!(utilisation >= 0.99 && fairness >= 0.999 && queue <= 30.0 && done.drops() == 0.0);
 }
 
@@ -130,9 +124,6 @@ of = ["cwnd"]
 fn lost_acknowledgements_lose_nothing_of_a_sum() {
     let kept = |protocol| takes_over(protocol, "30%") / takes_over(protocol, "0%");
     let (xcp, xcp_r) = (kept("xcp"), kept("xcp_r"));
-    println!(
-        "30 % of acknowledgements lost: windows of {xcp:.3} (XCP) and {xcp_r:.3} (XCP-r) of what they are without"
-    );
     assert!(xcp < 0.88 && xcp_r > 0.9, "{xcp} {xcp_r}");
 }
 
@@ -146,12 +137,8 @@ fn free_flows_get_what_limited_ones_refuse() {
         let one = |seed: u64| {
             let done = seeded(seed, &flows, "");
             let (modest, free) = (mbps(&done, "modest"), mbps(&done, "free"));
-            let (utilisation, after) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "time_to_90_s"));
-            println!(
-                "{protocol}: limited {modest:.3}, free {free:.2} of 5.5 Mbit/s, utilisation {utilisation:.3}, 90 % after {after:.1} s"
-            );
             assert!((0.47..=0.5).contains(&modest) && done.drops() == 0.0, "{modest}");
-            (free, after)
+            (free, done.link("r1->r2", "time_to_90_s"))
         };
         let runs: Vec<(f64, f64)> = (1..=8).map(one).collect();
         let (free, after): (Vec<f64>, Vec<f64>) = runs.into_iter().unzip();
@@ -188,7 +175,6 @@ channel = [{{ kind = "random_loss", rate = "10%" }}]
     };
     for (recovery, least) in [("sack", 1.25), ("loss_monitor", 1.5)] {
         let (xcp, p_xcp) = (got("xcp", recovery), got("p_xcp", recovery));
-        println!("{recovery}: XCP {xcp:.3}, P-XCP {p_xcp:.3} of 1.8 Mbit/s, {:.2} times as much", p_xcp / xcp);
         assert!(p_xcp > least * xcp, "{recovery}: {xcp} {p_xcp}");
     }
 }
@@ -198,7 +184,6 @@ channel = [{{ kind = "random_loss", rate = "10%" }}]
 fn a_router_by_name_answers_its_relatives() {
     let done = shared(&[group("f", 2, "p_xcp", "")], "router = \"xcp\"");
     let (utilisation, queue) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "queue_mean_packets"));
-    println!("utilisation {utilisation:.4}, mean queue {queue:.2} packets, {} drops", done.drops());
     assert!(utilisation > 0.99 && queue < 5.0 && done.drops() == 0.0);
 }
 
@@ -208,7 +193,6 @@ fn video_obeys_and_greedy_does_not() {
     let beside = |source: &str| {
         let done = shared(&[group("source", 2, source, "rate = \"4Mbit/s\""), group("bulk", 2, "xcp", "")], "");
         let (sources, bulk) = (mbps(&done, "source"), mbps(&done, "bulk"));
-        println!("{source} {sources:.3}, xcp {bulk:.3} Mbit/s, drops {}", done.drops());
         (sources, bulk, done)
     };
     let (video, bulk, done) = beside("video");
@@ -226,7 +210,6 @@ fn video_does_not_mind_losses() {
         "channel = [{ kind = \"random_loss\", rate = \"10%\" }]",
     );
     let (rate, goodput) = (mbps(&done, "source"), done.flows("source", "goodput_bps")[0] / 1e6);
-    println!("{rate:.3} Mbit/s arrive, goodput {goodput:.3}");
     // 900 of 1000 packets arrive, 928 of 1000 bytes are payload.
     assert!((rate / 3.6 - 1.0).abs() < 0.02 && (goodput / rate / 0.928 - 1.0).abs() < 1e-3, "{rate} {goodput}");
     assert!(done.flows("source", "retransmissions") == [0.0]);
@@ -238,7 +221,6 @@ fn refused_relatives_go_on_as_tcp() {
     for protocol in ["xcp", "xcp_window", "p_xcp", "xcp_r", "video/sack", "video_xtcp/sack"] {
         let done = shared(&[group("f", 2, protocol, "refuse_explicit = true")], "");
         let (utilisation, queue) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "queue_mean_packets"));
-        println!("{protocol}: utilisation {utilisation:.3}, mean queue {queue:.1} packets, {} drops", done.drops());
         assert!(utilisation > 0.97 && queue > 20.0 && done.drops() > 0.0, "{protocol}: {utilisation} {queue}");
     }
 }
@@ -265,9 +247,6 @@ bottleneck = {{ rate = "5Mbit/s", delay = "20ms", queue = {{ kind = "{queue}", l
         ));
         let (files, videos) = (mbps(&done, "files"), mbps(&done, "videos"));
         let (ratio, utilisation) = (videos / files, done.link("r1->r2", "utilisation"));
-        println!(
-            "{queue}: files {files:.3}, videos {videos:.3} Mbit/s, ratio {ratio:.3}, utilisation {utilisation:.4}"
-        );
         assert!((0.7..=1.4).contains(&ratio) && utilisation > 0.95, "{queue}: {ratio} {utilisation}");
         assert!(done.flows("videos", "retransmissions").iter().all(|n| *n == 0.0));
     }

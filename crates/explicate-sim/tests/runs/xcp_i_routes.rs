@@ -1,5 +1,4 @@
 //! XCP-i where routes change in mid-run, and where a cloud cannot be seen.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common;
 use crate::outcome::{Outcome, mean, run};
@@ -23,7 +22,6 @@ fn a_queue_from_before_the_first_result_is_drained() {
         let done = run(&format!("seed = {seed}\n{}", REROUTE.replace("60s", "40s")));
         let [soon, later] = [(20.0, 22.0), (25.0, 40.0)].map(|span| between(&done, "p2->p3", "queue_packets", span));
         let got = between(&done, "bulk.0", "throughput_bps", (25.0, 40.0)) / 1e6;
-        println!("seed {seed}: {soon:.1} packets wait in the first 2 s, then {later:.2}; {got:.3} of 20 Mbit/s");
         assert!(soon > 5.0 && later < 2.0, "seed {seed}: {soon} {later}");
         assert!(got >= 0.99 * 20.0, "seed {seed}: {got}");
     }
@@ -38,7 +36,6 @@ fn entries_follow_the_route() {
     {
         let got = between(&done, "bulk.0", "throughput_bps", span) / 1e6;
         let queue = between(&done, link, "queue_packets", span);
-        println!("{link}: {got:.3} of {rate} Mbit/s, {queue:.1} packets wait");
         assert!(got >= 0.95 * rate && got <= rate, "{link}: {got}");
         assert!(queue < 10.0, "{link}: {queue}");
     }
@@ -50,7 +47,6 @@ fn entries_follow_the_route() {
     assert!(done.samples("k/u1", "cloud_state", 51.0).is_empty() && done.samples("u1", "sessions", 52.0)[0] == 0.0);
     let capacity = done.samples("k/u2", "cloud_capacity_bps", 50.0)[0] / 1e6;
     assert!((capacity - 25.0).abs() < 0.5, "{capacity}");
-    println!("drops {}, timeouts {:?}", done.drops(), done.flows("bulk", "timeouts"));
 }
 
 /// Packets and their acknowledgements go where the routes go, and come back when the links do.
@@ -60,7 +56,6 @@ fn flows_without_agents_are_rerouted_too() {
     let done = run(&text);
     let shares = |link: &str| [(5.0, 20.0), (25.0, 40.0), (45.0, 60.0)].map(|s| between(&done, link, "utilisation", s));
     let (first, second, back) = (shares("p1->k"), shares("p2->p3"), shares("k->p1"));
-    println!("p1->k {first:?}, p2->p3 {second:?}, k->p1 {back:?}");
     assert!(first[0] > 0.5 && first[1] == 0.0 && first[2] > 0.5, "{first:?}");
     assert!(second[0] == 0.0 && second[1] > 0.5 && second[2] == 0.0, "{second:?}");
     assert!(back[0] > 0.01 && back[1] == 0.0 && back[2] > 0.01, "{back:?}");
@@ -78,15 +73,6 @@ fn flows_without_agents_are_rerouted_too() {
 #[test]
 fn a_tunnel_hides_a_cloud() {
     let (hidden, seen) = (run(TUNNEL), run(&TUNNEL.replace("bridge", "router")));
-    for (what, done) in [("tunnel", &hidden), ("cloud", &seen)] {
-        let (rate, goodput) =
-            (done.flows("bulk", "throughput_bps")[0] / 1e6, done.flows("bulk", "goodput_bps")[0] / 1e6);
-        println!(
-            "{what}: {rate:.2} Mbit/s, goodput {goodput:.2}, {} drops, {:?} timeouts",
-            done.drops(),
-            done.flows("bulk", "timeouts")
-        );
-    }
     let last = |done: &Outcome, variable| *done.samples("k", variable, 0.0).last().expect("sampled");
     assert_eq!(
         (last(&hidden, "clouds_met"), last(&hidden, "virtual_routers"), last(&hidden, "malformed")),
@@ -102,23 +88,10 @@ fn a_tunnel_hides_a_cloud() {
 #[test]
 fn bridges_do_not_count() {
     let text = TUNNEL.replace("xcp_i", "sack").replace("30s", "2s").replace("5s", "0s").replace("\"agent\"", "\"rtt\"");
+    let there = [("sender->u", 64), ("u->t1", 63), ("t1->t2", 63), ("t2->k", 63), ("k->receiver", 62)];
+    let back = [("t2->t1", 63), ("u->sender", 62)];
     for no_fuse in [false, true] {
-        let follow = Some(explicate_sim::packet_log::Selector { capture: true, ..Default::default() });
-        let scenario = common::scenario(&text);
-        let mut run = common::run(&scenario, &Options { no_fuse, follow, ..Options::default() });
-        let names = explicate_sim::measure::link_names(&scenario);
-        let captures = run.log.as_mut().expect("followed").captures();
-        for (link, ttl) in [
-            ("sender->u", 64),
-            ("u->t1", 63),
-            ("t1->t2", 63),
-            ("t2->k", 63),
-            ("k->receiver", 62),
-            ("t2->t1", 63),
-            ("u->sender", 62),
-        ] {
-            let all: Vec<u8> = captures.iter().filter(|c| names[c.link as usize] == link).map(|c| c.bytes[8]).collect();
-            assert!(all.len() > 50 && all.iter().all(|t| *t == ttl), "{link}: {:?}", &all[..5.min(all.len())]);
-        }
+        let options = Options { no_fuse, ..Options::default() };
+        common::have_ttls(&common::scenario(&text), options, &[&there[..], &back].concat());
     }
 }

@@ -10,7 +10,6 @@ impl Port {
     /// they pass one after the other. Only their own processing is needed then, and none of the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
-        self.move_single_to_ring();
         if !self.view.busy && self.transit_in_order(now, store) {
             return;
         }
@@ -72,17 +71,6 @@ impl Port {
     pub fn catch_up_due(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
             self.catch_up_all(now, store);
-        }
-    }
-
-    /// [`Port::catch_up_due`] for the common case of at most one due departure, which needs no call.
-    #[inline(always)]
-    pub(in crate::port) fn catch_up_before_arrival(&mut self, now: Time, store: &mut impl Store) {
-        if self.due <= now {
-            if self.leaves == self.due {
-                self.depart(store);
-            }
-            self.catch_up_due(now, store);
         }
     }
 
@@ -208,21 +196,9 @@ impl Port {
             self.due = self.due.min(departs);
         }
     }
-    #[inline(never)]
-    fn wait(&mut self, now: Time, bytes: u32) {
-        self.wait_now(now, bytes);
-    }
     /// One more packet waits.
     #[inline(always)]
-    pub(in crate::port) fn wait_now(&mut self, now: Time, bytes: u32) {
-        if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
-            return self.wait_slowly(now, bytes);
-        }
-        self.view.backlog_packets += 1;
-        self.view.backlog_bytes += bytes as u64;
-    }
-    #[cold]
-    fn wait_slowly(&mut self, now: Time, bytes: u32) {
+    pub(in crate::port) fn wait(&mut self, now: Time, bytes: u32) {
         self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
         self.view.backlog_packets += 1;
         self.view.backlog_bytes += bytes as u64;
@@ -238,25 +214,10 @@ impl Port {
             self.serve_waiting(at);
         }
     }
-    #[inline(never)]
-    fn serve_waiting(&mut self, at: Time) {
-        self.serve_now(at);
-    }
     /// One packet fewer waits.
     #[inline(always)]
-    pub(in crate::port) fn serve_now(&mut self, at: Time) {
-        if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
-            return self.serve_slowly(at);
-        }
-        self.serve_first();
-    }
-    #[cold]
-    fn serve_slowly(&mut self, at: Time) {
+    pub(in crate::port) fn serve_waiting(&mut self, at: Time) {
         self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
-        self.serve_first();
-    }
-    #[inline(always)]
-    fn serve_first(&mut self) {
         let next = self.ring.first();
         self.leaves = next.departs;
         self.view.backlog_bytes -= next.bytes as u64;

@@ -16,7 +16,7 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         let Arriving { handle, bytes } = packet;
-        self.catch_up_before_arrival(now, store);
+        self.catch_up_due(now, store);
         self.stats.arrived += 1;
         if !self.view.busy && self.busy_until <= now.0 {
             let departs = Time(self.line.finish(now.0, bytes, true));

@@ -69,7 +69,7 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         let Arriving { handle, bytes } = packet;
-        self.catch_up_cut_through(now, store);
+        self.catch_up_due(now, store);
         if self.ring.is_empty() {
             if self.busy_until <= now.0 {
                 let passes = self.cut_through(now, store.packet(handle), bytes, unobserved_until);
@@ -101,25 +101,8 @@ impl Port {
         }
         self.ring.push(waiting);
         self.ring.advance();
-        self.wait_now(now, bytes);
+        self.wait(now, bytes);
         Arrival::Departs(departs)
-    }
-
-    /// [`Port::catch_up_before_arrival`] for the common case: a cut-through packet leaves, and the next enters service.
-    #[inline(always)]
-    fn catch_up_cut_through(&mut self, now: Time, store: &mut impl Store) {
-        if self.due > now {
-            return;
-        }
-        if self.leaves == self.due && self.view.backlog_packets > 0 && self.ring.first().handle == PASSED {
-            let at = self.leaves;
-            let done = self.ring.pop();
-            self.stats.departed(at, done.bytes);
-            self.least = self.least.min(self.view.backlog_bytes);
-            self.serve_now(at);
-            self.due = self.timer.min(self.leaves).min(self.arrives);
-        }
-        self.catch_up_due(now, store);
     }
 
     /// A packet arrives at an idle port and cannot be cut through.

@@ -2,12 +2,11 @@
 //! before anything observes the port. The results are those of `reference.rs`, at a fraction of the cost.
 //!
 //! Each file is one shortcut: packets that are only counted (`counting.rs`), deferred counting (`deferred.rs`),
-//! controllers that are called for a departure together with the arrival (`cut_through.rs`), packets that are alone
-//! in the port (`in_order.rs`); and catching up (`catch_up.rs`) with the ring of waiting packets (`ring.rs`).
+//! controllers that are called for a departure together with the arrival (`cut_through.rs`), packets whose arrival is
+//! known in advance (`predict.rs`); and catching up (`catch_up.rs`) with the ring of waiting packets (`ring.rs`).
 
 use alloc::boxed::Box;
 
-use self::in_order::SinglePacket;
 use super::class::Admission;
 use super::{Arrival, Arriving, At, Mode, Moment, Note, Port, Store, Waiting, mark_or_drop};
 use crate::qdisc::{DropCause, Verdict};
@@ -17,13 +16,12 @@ mod catch_up;
 mod counting;
 mod cut_through;
 mod deferred;
-pub(super) mod in_order;
+mod predict;
 pub(super) mod ring;
 
 impl Port {
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows how long nothing observes the port.
-    /// A port that only counts stores nothing about a packet that finds the line idle and departs by then; other
-    /// ports process it when the next one arrives, see `in_order.rs`.
+    /// A port that only counts stores nothing about a packet that finds the line idle and departs by then.
     #[inline(always)]
     pub fn handle_unobserved(&mut self, moment: Moment, packet: Arriving, store: &mut impl Store) -> Arrival {
         if self.mode <= Mode::Deferred {
@@ -32,23 +30,7 @@ impl Port {
         if self.mode == Mode::CutThrough {
             return self.handle_cut_through(moment, packet, store);
         }
-        let (Moment { now, unobserved_until }, Arriving { handle, bytes }) = (moment, packet);
-        if self.single.departs <= now && self.single_transits(self.stats.unwatched(now.min(unobserved_until)), store) {
-            self.clear_single();
-        } else {
-            self.catch_up_before_arrival(now, store);
-        }
-        if self.mode == Mode::InOrder
-            && !self.view.busy
-            && let stats = &self.stats
-            && let Some(departs) =
-                self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unobserved_until))
-        {
-            self.busy_until = departs;
-            self.expect(now, SinglePacket { departs: Time(departs), handle, bytes: bytes as u16 });
-            return Arrival::Departs(Time(departs));
-        }
-        // The controller's timer may have been due since a packet that was alone left.
+        let (now, Arriving { handle, bytes }) = (moment.now, packet);
         self.catch_up_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
@@ -119,7 +101,7 @@ impl Port {
     }
     /// Predicted packets that have not arrived.
     pub fn predicted(&self) -> usize {
-        self.ring.len_ahead() as usize + self.single.is_there() as usize
+        self.ring.len_ahead() as usize
     }
 
     /// A predicted packet passes `hops` routers since its TTL was last decremented, this one included; one by

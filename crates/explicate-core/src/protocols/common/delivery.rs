@@ -95,7 +95,8 @@ pub(crate) struct DeliveryRate {
     first_sent: Time,
     /// Samples are limited by the application until this number of segments is delivered.
     limited_until: u64,
-    /// The retransmission timer expired with data outstanding, not all of which are acknowledged: that none are in flight is a guess.
+    /// The retransmission timer expired, and data from before are not acknowledged yet: the sender counts none of them as in
+    /// flight, but some may be.
     timed_out: bool,
     records: VecDeque<Record>,
     /// Number of the first packet in `records`.

@@ -156,13 +156,7 @@ mod tests {
         p
     }
     fn variable(node: &Node, wanted: &str) -> f64 {
-        let mut found = f64::NAN;
-        node.probe(&mut |name, value| {
-            if name == wanted {
-                found = value;
-            }
-        });
-        found
+        testing::probed(|put| node.probe(put), wanted)
     }
     fn sends(node: &mut Node, now: Time) -> Vec<(u32, Message)> {
         let mut all = Vec::new();

@@ -299,15 +299,10 @@ mod tests {
                 send(&mut r, Time::ZERO, 4.0);
                 let late = r.state().timer;
                 assert_eq!(r.on_timer(late), Some(4), "{}", kind.name());
-                let told = |r: &AnyRecovery| {
-                    let mut found = 0.0;
-                    r.probe(&mut |name, value| found = if name == "rto_ms" { value } else { found });
-                    found
-                };
                 [1, 4, 5].map(|cumulative| {
                     let last = send(&mut r, late, 4.0) - 1;
                     r.on_ack(late, cumulative, last, &[], Time::millis(100));
-                    told(&*r)
+                    testing::probed(|put| r.probe(put), "rto_ms")
                 })
             };
             let (new, fresh) = (timeouts(0.0), timeouts(1.0));

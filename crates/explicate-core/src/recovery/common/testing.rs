@@ -1,13 +1,26 @@
 //! A small lossy channel for the tests of recoveries: constant delay, order kept, packets and acknowledgements lost.
 
+use std::boxed::Box;
 use std::collections::VecDeque;
 use std::vec::Vec;
 
+use crate::params::Values;
 use crate::reassembly::Reassembly;
-use crate::recovery::{Next, Recovery};
+use crate::recovery::{AnyRecovery, AnyRecoveryKind, Next, Outcome, Recovery};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::SackRanges;
+
+/// A recovery whose first `n` segments left at time zero.
+pub(crate) fn sent(kind: &AnyRecoveryKind, n: u32) -> Box<AnyRecovery> {
+    let mut r = kind.build(&Values::default());
+    (0..n).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+    r
+}
+/// An acknowledgement arrives after 100 ms.
+pub(crate) fn ack(r: &mut AnyRecovery, cumulative: u32) -> Outcome {
+    r.on_ack(Time::millis(100), cumulative, 0, &[], Time::millis(100))
+}
 
 /// What a run needs.
 pub(crate) struct Channel<'a> {

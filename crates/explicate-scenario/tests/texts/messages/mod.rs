@@ -10,7 +10,7 @@ mod values;
 use crate::support::{SMALL, problems};
 
 /// Asserts that each text gives exactly one problem at `line`, which contains all of `parts`.
-fn check(cases: &[(&str, usize, &[&str])]) {
+pub(crate) fn check(cases: &[(&str, usize, &[&str])]) {
     for (text, line, parts) in cases {
         let found = problems(text, &[]);
         assert_eq!(found.len(), 1, "one problem in\n{text}\n{found:#?}");
