@@ -471,7 +471,7 @@ impl SenderEndpoint {
     /// When a timer due at `due` expires: at the next tick of the host's clock. Pacing does not use that clock.
     pub fn expires(&self, due: Time) -> Time {
         let paced = due == self.wait_until && self.state == State::Established;
-        if self.clock.tick == 0 || paced { due } else { due.next_multiple_of(Time(self.clock.tick as u64)) }
+        if self.clock.is_exact() || paced { due } else { due.next_multiple_of(Time(self.clock.tick() as u64)) }
     }
 
     /// When this endpoint next needs [`SenderEndpoint::handle_timeout`].

@@ -18,34 +18,42 @@ pub(super) fn in_ticks(tick: u32, now: Time, span: Time) -> Time {
     Time(ticks.max(1) * tick)
 }
 
-/// The clock of a host, by which it measures round trips.
+/// The clock of a host, by which it measures round trips: its period, ns, at most a second; zero is exact. [`Clock::ROUNDS`] is one of its
+/// bits, so that a flow needs no more memory.
 #[derive(Clone, Copy)]
-pub(super) struct Clock {
-    /// Its period, ns, at most a second; zero is exact.
-    pub(super) tick: u32,
-    /// Time stamps are exact, and the span between them is rounded to ticks: ns-2's, `rtt_update`.
-    rounds: bool,
-}
+pub(super) struct Clock(u32);
 
 impl Clock {
+    /// Time stamps are exact, and the span between them is rounded to ticks: ns-2's, `rtt_update`.
+    const ROUNDS: u32 = 1 << 31;
+
     /// The clock that the parameters of the recovery give.
     pub(super) fn new(values: &Values) -> Clock {
         let common = Common::of(values);
         let tick = Time::from_secs_f64(common.clock()).0 as u32;
-        Clock { tick, rounds: common.rto == RtoRule::Ns2Timestamps }
+        let rounds = tick > 0 && common.rto == RtoRule::Ns2Timestamps;
+        Clock(tick | if rounds { Clock::ROUNDS } else { 0 })
+    }
+    #[inline]
+    pub(super) fn is_exact(self) -> bool {
+        self.0 == 0
+    }
+    /// Its period, ns.
+    #[inline]
+    pub(super) fn tick(self) -> u32 {
+        self.0 & !Clock::ROUNDS
     }
     /// A span that ends now, by this clock.
     #[inline]
-    pub(super) fn measure(&self, now: Time, span: Time) -> Time {
-        if self.tick == 0 { span } else { self.count(now, span) }
+    pub(super) fn measure(self, now: Time, span: Time) -> Time {
+        if self.is_exact() { span } else { self.count(now, span) }
     }
-    fn count(&self, now: Time, span: Time) -> Time {
-        let tick = self.tick as u64;
-        if self.rounds {
-            Time((span.0 + tick / 2) / tick * tick).max(Time(tick))
-        } else {
-            in_ticks(self.tick, now, span)
+    fn count(self, now: Time, span: Time) -> Time {
+        let tick = self.tick() as u64;
+        if self.0 & Clock::ROUNDS == 0 {
+            return in_ticks(self.tick(), now, span);
         }
+        Time((span.0 + tick / 2) / tick * tick).max(Time(tick))
     }
 }
 
@@ -106,6 +114,8 @@ mod tests {
         assert_eq!(of(RtoRule::Ns2Timestamps), [40.0, 40.0, 30.0, 30.0, 10.0]);
         assert_eq!(of(RtoRule::Ns2), [40.0, 40.0, 40.0, 30.0, 10.0]);
         assert_eq!(of(RtoRule::Linux), [36.0, 36.0, 34.0, 34.0, 3.0]);
+        let exact = [("rto", RtoRule::Ns2Timestamps as u8 as f64), ("clock_tick", 0.0)];
+        assert!(Clock::new(&testing::values(&[Params::PARAMS, Common::PARAMS], &exact)).is_exact());
     }
 
     /// Exact: 40, then 7/8 of 40 and 1/8 of 48. In ticks of 10 ms: 40, then 32 + 4 - 4 eighths.
