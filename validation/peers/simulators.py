@@ -32,7 +32,7 @@ XCP_ROUTER = '{ kind = "xcp", idle_rtt = "initial" }'
 
 
 def clock(protocol: str, time_stamps: bool = False) -> str:
-    """The parameters of a sender's clock: the ticks of `tcpTick_` in the scripts for ns-2, and whether there are time stamps.
+    """The parameters of a sender's clock: the ticks of `tcpTick_` in the scripts for ns-2, and whether it has stamps.
 
     ns-2's XCP has an exact estimate for its headers, from every acknowledgement, beside that of the timer.
     """
