@@ -113,7 +113,7 @@ function text(scene: Dumbbell, { protocol, law }: Contestant): string {
   }
   lines.push("[[flows]]", 'name = "flow"', `count = ${scene.flows}`, `protocol = "${protocol}"`);
   lines.push(`packet = "${PACKET}B"`, 'start = { spread = "1s" }', "");
-  lines.push("[sampling]", 'every = "20ms"', 'of = ["queue", "throughput", "cwnd", "rtt", "router"]', "");
+  lines.push("[sampling]", 'every = "20ms"', 'of = ["queue", "throughput", "cwnd", "rtt"]', "");
   return lines.join("\n");
 }
 

@@ -181,14 +181,19 @@ def of_explicate(found: Mapping[str, Any], bottleneck: str, protocol: str) -> di
 def measure_ns2(ns2: Ns2, setting: Case | Figure2) -> Figures:
     """ns-2's figures for one run."""
     whole = isinstance(setting, Figure2)
-    return of_ns2(run(setting.ns2(ns2.command) if whole else [*ns2.arguments(setting), "-reset", "1"])[0])
+    return of_ns2(run(setting.ns2(ns2.command) if whole else ns2.arguments(stamped(setting)))[0])
 
 
 def measure_ours(ours: Explicate, setting: Case | Figure2) -> Figures:
     """Explicate's figures for one run."""
     if isinstance(setting, Figure2):
         return of_explicate(ours.run_text(setting.scenario()), "r2->r3", setting.protocol)
-    return of_explicate(ours.run_text(explicate_scenario(setting)), ours.bottleneck, setting.protocol)
+    return of_explicate(ours.run_text(explicate_scenario(stamped(setting))), ours.bottleneck, setting.protocol)
+
+
+def stamped(case: Case) -> Case:
+    """The case with time stamps, as the chains of figure 2 have them."""
+    return replace(case, time_stamps=True)
 
 
 @dataclass(frozen=True)
@@ -270,8 +275,8 @@ All settings that are compared with ns-2 2.35. Cells have ns-2 / Explicate, mean
 
 Neither simulator uses processing times. ns-2 ends a timer's back-off with the first new acknowledgement
 (`ts_resetRTO_`), as Explicate does. That needs time stamps, with which ns-2's timer takes a sample of every
-acknowledgement; Explicate's takes one a round trip, as ns-2's without them. With small buffers and in figure 2,
-Explicate's XCP uses two rules of ns-2:
+acknowledgement; Explicate's does so with `rto = "ns2_timestamps"`. With small buffers and in figure 2, Explicate's XCP
+uses two rules of ns-2:
 `{XCP_PARAMS}` at senders and `idle_rtt = "initial"` at routers ([why](#what-differed-from-ns-2-and-why)).
 
 {report.markdown_table(rows(groups, limits))}

@@ -47,10 +47,9 @@ Figures = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """A dumbbell, and additional options of ns-2's script."""
+    """A dumbbell."""
 
     case: Case
-    options: tuple[str, ...] = ()
 
     @property
     def fills(self) -> bool:
@@ -60,7 +59,7 @@ class Dumbbell:
     def ns2(self, command: str, seed: int) -> Figures:
         """Jain's index or, for one flow or opposite directions, the utilisation; mean queue; drops."""
         case = replace(self.case, seed=seed)
-        found = run([*Ns2(command).arguments(case), *self.options])[0]
+        found = run(Ns2(command).arguments(case))[0]
         first = found["utilisation"] if self.fills else jain(found["goodput_bps"])
         return first, found["queue_mean_packets"], found["drops_measured"]
 
@@ -103,7 +102,8 @@ class Flow:
     def group(self, first: str, last: str) -> str:
         """The group of flows."""
         window = self.options.get("window", 200)
-        given = f"initial_window = 3, receiver_window = {window}, {clock(self.protocol)}"
+        stamps = self.options.get("timestamps") != "false"  # both scripts have them otherwise
+        given = f"initial_window = 3, receiver_window = {window}, {clock(self.protocol, stamps)}"
         params = f"{given}, {self.params}" if self.params else given
         return f"""
 [[flows]]
@@ -198,8 +198,8 @@ def small() -> dict[str, tuple[Setting, int]]:
             (", 50 ms after an idle interval in both", {"params": ""}),
             (", both rules in both", {}),
         ):
-            case = replace(both, **change)
-            made[f"{rtt} ms, buffer {buffer}{name}"] = Dumbbell(case, ("-reset", "1")), 6
+            case = compared.stamped(replace(both, **change))
+            made[f"{rtt} ms, buffer {buffer}{name}"] = Dumbbell(case), 6
     return made
 
 

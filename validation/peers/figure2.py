@@ -59,7 +59,7 @@ class Figure2:
         own, text = parameters(text)
         own = [one for one in own if not one.startswith("rtt_resolution")]
         rules = [XCP_PARAMS] if self.case != "a" else []
-        given = ", ".join([f"initial_window = {INITIAL_WINDOW}", *own, clock(self.protocol), *rules])
+        given = ", ".join([f"initial_window = {INITIAL_WINDOW}", *own, clock(self.protocol, time_stamps=True), *rules])
         for old, new, times in (
             ('duration = "60s"', head, 1),
             ('delay = "10ms"', f'delay = "{self.delay_ms:g}ms"', 4),

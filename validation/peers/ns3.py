@@ -16,7 +16,7 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications")
 PACKAGES = ("libns3-dev", "g++")
 SYSTEMS = ("sack", "newreno")
 """The common protocols: ns-3 has no explicit one."""
-UNKNOWN = ("-starts", "-queue", "-seed", "-overhead", "-opposite")
+UNKNOWN = ("-starts", "-queue", "-seed", "-overhead", "-opposite", "-reset")
 """Options of ns-2's script alone."""
 
 
@@ -28,7 +28,7 @@ class Ns3:
 
     def arguments(self, case: Case) -> list[str]:
         random = case.starts != "even" or case.processing_s
-        if case.system not in SYSTEMS or case.queue.ns2 != "droptail" or random or case.opposite:
+        if case.system not in SYSTEMS or case.queue.ns2 != "droptail" or random or case.opposite or case.time_stamps:
             raise PeerError(f"ns-3 has no {case.name}")
         # The twin has the same options, but neither a seed nor other queues: nothing is random in it.
         words = Ns2().arguments(case)[2:]

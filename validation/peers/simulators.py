@@ -31,12 +31,12 @@ XCP_ROUTER = '{ kind = "xcp", idle_rtt = "initial" }'
 """ns-2's XCP queue uses 50 ms as the mean RTT after an interval without data."""
 
 
-def clock(protocol: str) -> str:
-    """The parameters of a sender's clock: the ticks of `tcpTick_` in the scripts for ns-2.
+def clock(protocol: str, time_stamps: bool = False) -> str:
+    """The parameters of a sender's clock: the ticks of `tcpTick_` in the scripts for ns-2, and whether it has stamps.
 
     ns-2's XCP has an exact estimate for its headers, from every acknowledgement, beside that of the timer.
     """
-    own = 'clock_tick = "1ms"'
+    own = 'clock_tick = "1ms"' + (', rto = "ns2_timestamps"' if time_stamps else "")
     return f'{own}, rtt_resolution = "0s"' if protocol.partition("/")[0] == "xcp" else own
 
 
@@ -82,6 +82,7 @@ class Case:
     params: str = ""  # more of Explicate's parameters of the flows, as in a scenario
     router: str = '"auto"'  # Explicate's controllers, as in a scenario
     opposite: bool = False  # every second flow goes from right to left
+    time_stamps: bool = False  # every acknowledgement is a sample, and the first one ends a back-off
 
     @property
     def protocol(self) -> str:
@@ -250,6 +251,7 @@ class Ns2:
             "overhead": case.processing_s,
             "queue": case.queue.ns2,
             "opposite": int(case.opposite),
+            "reset": int(case.time_stamps),
             "seed": case.seed,
         }
         pairs = [text for key, value in options.items() for text in (f"-{key}", str(value))]
@@ -370,7 +372,7 @@ count = {count}
 protocol = "{case.protocol}"
 path = "{path}"
 packet = "{PACKET_BYTES}B"
-params = {{ initial_window = {INITIAL_WINDOW}, {clock(case.protocol)}{more} }}
+params = {{ initial_window = {INITIAL_WINDOW}, {clock(case.protocol, case.time_stamps)}{more} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}
 {processing(case.processing_s)}
 """

@@ -114,6 +114,7 @@ def test_a_short_buffer_is_asked_of_both() -> None:
 NS2_ROUTER = {"kind": "xcp", "idle_rtt": "initial"}
 TICKS = {"clock_tick": "1ms"}
 TICKS_OF_XCP = {**TICKS, "rtt_resolution": "0s"}
+STAMPS = {"rto": "ns2_timestamps"}
 
 
 def test_clocks_tick_as_in_the_scripts_for_ns2() -> None:
@@ -128,6 +129,24 @@ def test_clocks_tick_as_in_the_scripts_for_ns2() -> None:
         scenario = tomllib.loads(text)
         assert scenario["stack"] == "ns2"
         assert {**TICKS, **scenario["flows"][0]["params"]} == scenario["flows"][0]["params"]
+
+
+def test_a_timer_takes_the_samples_that_ns2s_takes() -> None:
+    """Every acknowledgement where the script for ns-2 has time stamps, else one a round trip."""
+
+    def rule(text: str) -> str:
+        scenario = tomllib.loads(text)
+        return str(scenario["flows"][0]["params"].get("rto", scenario["stack"]))
+
+    case = Case("sack", 10, 40, 2)
+    for one, rto, reset in ((case, "ns2", "0"), (compared.stamped(case), "ns2_timestamps", "1")):
+        words = Ns2("ns").arguments(one)
+        assert (rule(explicate_scenario(one)), words[words.index("-reset") + 1]) == (rto, reset)
+    for script in ("chain.tcl", "lossy.tcl"):
+        assert re.search(r"timestamps_ true", (compared.BOUNDS.parent / script).read_text(encoding="utf-8")), script
+    assert [rule(Figure2("a").scenario()), rule(differences.Flow("lossy.tcl").wire(1))] == ["ns2_timestamps"] * 2
+    radios = (differences.Flow("radios.tcl", options).chain(1) for options in ({}, {"timestamps": "false"}))
+    assert [rule(text) for text in radios] == ["ns2_timestamps", "ns2"]
 
 
 def test_every_second_flow_goes_the_other_way() -> None:
@@ -152,7 +171,7 @@ def test_short_buffers_are_met_by_the_xcp_of_ns2() -> None:
 def test_figure_2_has_the_xcp_of_ns2(case: str) -> None:
     """The scenario's own parameter, no guard, remains; round trips in its headers are exact."""
     scenario = tomllib.loads(Figure2(case).scenario())
-    own = {"follow_duplicates": False, **TICKS_OF_XCP} if case != "a" else TICKS
+    own = STAMPS | ({"follow_duplicates": False, **TICKS_OF_XCP} if case != "a" else TICKS)
     guard = {"guard": "off"} if case == "c" else {}
     assert scenario["flows"][0]["params"] == {"initial_window": 2, **guard, **own}
     routers = {"a": [None] * 4, "b": [NS2_ROUTER] * 4, "c": [NS2_ROUTER, NS2_ROUTER, "none", NS2_ROUTER]}

@@ -86,7 +86,7 @@ def test_ns3_is_asked_as_its_twin_is() -> None:
 OTHERS: Mapping[str, Any] = {
     "system": "newreno", "rate_mbps": 45, "rtt_ms": 60, "flows": 7, "rtt_high_ms": 330, "starts": "random",
     "processing_s": 0.001, "duration_s": 30.0, "warmup_s": 10.0, "queue": simulators.Queue("red", "red:5:15:0.002:0.1"),
-    "seed": 9, "buffer": 33, "opposite": True,
+    "seed": 9, "buffer": 33, "opposite": True, "time_stamps": True,
 }  # fmt: skip
 OURS = ("ours", "params", "router")
 """Fields in Explicate's words alone, which make it equal to the others."""

@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use self::below::Paced;
 use self::departures::Stretch;
 use self::fallback::{Fallback, Own};
-use self::round_trip::{RoundTrip, in_ticks};
+use self::round_trip::{Clock, RoundTrip};
 use self::stats::{Counts, Rare};
 use crate::agent::Address;
 use crate::api::object::Interest;
@@ -25,7 +25,7 @@ use crate::gaps;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
-use crate::recovery::{AnyRecovery, AnyRecoveryKind, Common, Next};
+use crate::recovery::{AnyRecovery, AnyRecoveryKind, Next};
 use crate::registry::Resolved;
 use crate::units::{Rate, Time};
 use crate::wire::{
@@ -156,8 +156,7 @@ pub struct SenderEndpoint {
     /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
     wait_until: Time,
     options: u8,
-    /// Period of the host's clock, ns, at most a second; zero is exact.
-    tick: u32,
+    clock: Clock,
     counts: Counts,
     rare: Option<Box<Rare>>,
 }
@@ -227,7 +226,7 @@ impl SenderEndpoint {
                 | unreliable
                 | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
-            tick: Time::from_secs_f64(Common::of(init.values).clock()).0 as u32,
+            clock: Clock::new(init.values),
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),
         }
@@ -341,7 +340,7 @@ impl SenderEndpoint {
             return;
         }
         let Some(exact) = self.age(now, header) else { return };
-        let rtt = in_ticks(self.tick, now, exact);
+        let rtt = self.clock.measure(now, exact);
         let out = self.recovery.acknowledge(now, header, sack, rtt);
         if out.undo {
             self.take_back(now);
@@ -472,7 +471,7 @@ impl SenderEndpoint {
     /// When a timer due at `due` expires: at the next tick of the host's clock. Pacing does not use that clock.
     pub fn expires(&self, due: Time) -> Time {
         let paced = due == self.wait_until && self.state == State::Established;
-        if self.tick == 0 || paced { due } else { due.next_multiple_of(Time(self.tick as u64)) }
+        if self.clock.is_exact() || paced { due } else { due.next_multiple_of(Time(self.clock.tick() as u64)) }
     }
 
     /// When this endpoint next needs [`SenderEndpoint::handle_timeout`].

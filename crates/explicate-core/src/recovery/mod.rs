@@ -36,7 +36,12 @@ choices! {
 
 choices! {
     /// How the round-trip time is estimated, and the timeout that follows from it.
-    pub enum RtoRule { Linux = "linux", Rfc6298 = "rfc6298", Ns2 = "ns2" }
+    pub enum RtoRule {
+        Linux = "linux",
+        Rfc6298 = "rfc6298",
+        Ns2 = "ns2",
+        Ns2Timestamps = "ns2_timestamps",
+    }
 }
 
 parameters! {
@@ -44,8 +49,9 @@ parameters! {
     pub struct Common {
         /// Rule of the round-trip estimate and of the retransmission timeout. `linux`: a margin above SRTT, the largest deviation
         /// of a round trip and 200 ms at least, in timers of 1 ms. `rfc6298`: gains for a round trip divided by its samples
-        /// (RFC 7323 appendix G), 1 s at least. `ns2`: one sample in a round trip, in ticks.
-        rto: RtoRule = RtoRule::Linux, "Linux 6.18 tcp_rtt_estimator; RFC 6298; RFC 7323 appendix G; ns-2 tcp.cc";
+        /// (RFC 7323 appendix G), 1 s at least. `ns2`: one sample in a round trip, in ticks, as ns-2 without time stamps.
+        /// `ns2_timestamps`: a sample of every acknowledgement of new data, rounded to ticks, as ns-2 with `timestamps_ true`.
+        rto: RtoRule = RtoRule::Linux, "Linux 6.18 tcp_rtt_estimator; RFC 6298; RFC 7323 appendix G; ns-2 tcp.cc, newack, rtt_update";
         /// Floor of the rule: with `linux` of the margin above SRTT, else of the whole timeout; auto: 1s with `rfc6298`, else 200ms.
         min_rto: Auto<Seconds> = None, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
         /// Retransmission timeout before the first sample.
@@ -58,7 +64,7 @@ parameters! {
         /// without ts_resetRTO_.
         backoff_until: BackoffUntil = BackoffUntil::NewAck, "RFC 6298 section 5; Karn, Partridge, SIGCOMM 1987";
         /// Period of the host's clock, G: round-trip times are counted in its ticks and smoothed in integers, and
-        /// timers (except pacing) expire at its ticks; 0s is exact; auto: 10ms with `ns2`, else exact.
+        /// timers (except pacing) expire at its ticks; 0s is exact; auto: 10ms with `ns2` and `ns2_timestamps`, else exact.
         clock_tick: Auto<Seconds> = None, in 0.0..=1.0, "RFC 6298, G; ns-2 tcpTick_";
         /// Number of duplicate acknowledgements that indicates a loss.
         dupackthreshold: Packets = 3.0, in 1.0..=255.0, "RFC 5681 section 3.2";
@@ -68,7 +74,8 @@ parameters! {
 impl Common {
     /// Period of the host's clock, seconds; zero is exact.
     pub fn clock(&self) -> f64 {
-        self.clock_tick.unwrap_or(if self.rto == RtoRule::Ns2 { 0.01 } else { 0.0 })
+        let of_ns2 = matches!(self.rto, RtoRule::Ns2 | RtoRule::Ns2Timestamps);
+        self.clock_tick.unwrap_or(if of_ns2 { 0.01 } else { 0.0 })
     }
     /// The floor of the rule, seconds.
     pub fn least_rto(&self) -> f64 {

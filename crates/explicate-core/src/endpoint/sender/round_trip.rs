@@ -4,6 +4,7 @@
 use super::Params;
 use crate::params::Values;
 use crate::recovery::common::rtt::smoothed;
+use crate::recovery::{Common, RtoRule};
 use crate::units::Time;
 
 /// A span that ends now, in whole ticks of a clock between its ends, at least one; `tick` in ns, zero is exact.
@@ -15,6 +16,45 @@ pub(super) fn in_ticks(tick: u32, now: Time, span: Time) -> Time {
     }
     let ticks = now.0 / tick - now.since(span).0 / tick;
     Time(ticks.max(1) * tick)
+}
+
+/// The clock of a host, by which it measures round trips: its period, ns, at most a second; zero is exact. [`Clock::ROUNDS`] is one of its
+/// bits, so that a flow needs no more memory.
+#[derive(Clone, Copy)]
+pub(super) struct Clock(u32);
+
+impl Clock {
+    /// Time stamps are exact, and the span between them is rounded to ticks: ns-2's, `rtt_update`.
+    const ROUNDS: u32 = 1 << 31;
+
+    /// The clock that the parameters of the recovery give.
+    pub(super) fn new(values: &Values) -> Clock {
+        let common = Common::of(values);
+        let tick = Time::from_secs_f64(common.clock()).0 as u32;
+        let rounds = tick > 0 && common.rto == RtoRule::Ns2Timestamps;
+        Clock(tick | if rounds { Clock::ROUNDS } else { 0 })
+    }
+    #[inline]
+    pub(super) fn is_exact(self) -> bool {
+        self.0 == 0
+    }
+    /// Its period, ns.
+    #[inline]
+    pub(super) fn tick(self) -> u32 {
+        self.0 & !Clock::ROUNDS
+    }
+    /// A span that ends now, by this clock.
+    #[inline]
+    pub(super) fn measure(self, now: Time, span: Time) -> Time {
+        if self.is_exact() { span } else { self.count(now, span) }
+    }
+    fn count(self, now: Time, span: Time) -> Time {
+        let tick = self.tick() as u64;
+        if self.0 & Clock::ROUNDS == 0 {
+            return in_ticks(self.tick(), now, span);
+        }
+        Time((span.0 + tick / 2) / tick * tick).max(Time(tick))
+    }
 }
 
 /// A round-trip estimate with a resolution of its own.
@@ -47,7 +87,6 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::Common;
     use crate::testing;
 
     fn with(given: &[(&str, f64)]) -> Option<RoundTrip> {
@@ -61,6 +100,22 @@ mod tests {
         let at = |tick, now, span| in_ticks(tick, Time::millis(now), Time::millis(span));
         assert_eq!([at(10_000_000, 38, 31), at(10_000_000, 19, 8)], [Time::millis(30), Time::millis(10)]);
         assert_eq!(at(0, 38, 31), Time::millis(31));
+    }
+
+    /// With time stamps the span alone counts, not when it begins: 36 ms are four ticks, 34 ms three, 3 ms one.
+    #[test]
+    fn time_stamps_are_rounded_to_ticks() {
+        let of = |rule: RtoRule| {
+            let given = [("rto", rule as u8 as f64)];
+            let clock = Clock::new(&testing::values(&[Params::PARAMS, Common::PARAMS], &given));
+            [(100, 36), (104, 36), (100, 34), (104, 34), (104, 3)]
+                .map(|(now, span)| clock.measure(Time::millis(now), Time::millis(span)).to_millis())
+        };
+        assert_eq!(of(RtoRule::Ns2Timestamps), [40.0, 40.0, 30.0, 30.0, 10.0]);
+        assert_eq!(of(RtoRule::Ns2), [40.0, 40.0, 40.0, 30.0, 10.0]);
+        assert_eq!(of(RtoRule::Linux), [36.0, 36.0, 34.0, 34.0, 3.0]);
+        let exact = [("rto", RtoRule::Ns2Timestamps as u8 as f64), ("clock_tick", 0.0)];
+        assert!(Clock::new(&testing::values(&[Params::PARAMS, Common::PARAMS], &exact)).is_exact());
     }
 
     /// Exact: 40, then 7/8 of 40 and 1/8 of 48. In ticks of 10 ms: 40, then 32 + 4 - 4 eighths.

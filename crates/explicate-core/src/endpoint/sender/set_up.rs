@@ -2,7 +2,6 @@
 
 use super::below::Paced;
 use super::fallback::Own;
-use super::round_trip::in_ticks;
 use super::{SenderEndpoint, State, header_bytes};
 use crate::recovery::Next;
 use crate::units::Time;
@@ -34,7 +33,7 @@ impl SenderEndpoint {
                 self.recovery.leave_repair_to_window();
             }
         }
-        let rtt = in_ticks(self.tick, now, exact);
+        let rtt = self.clock.measure(now, exact);
         self.rwnd = header.window();
         self.state = State::Established;
         self.wait_until = Time::ZERO;

@@ -23,6 +23,8 @@
 //!    period is the pipeACK Sampling Period, three round trips or one second (section 4.2).
 //! 5. After a loss in the non-validated phase the window follows the segments in flight, as after every loss; it does not
 //!    use pipeACK (section 4.4.1).
+//! 6. Linux does not shrink the window of a sender whose application waits for room in the send buffer (`SOCK_NOSPACE`). There is no
+//!    such buffer here: the application waits if a window or pacing stopped the last attempt to send.
 
 use crate::api::Ack;
 use crate::params::{choices, parameters};

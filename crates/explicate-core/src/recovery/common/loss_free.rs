@@ -86,7 +86,9 @@ mod tests {
         let mut lending = 0;
         let with = |rule: RtoRule| testing::values(&[Common::PARAMS], &[("rto", rule as u8 as f64)]);
         let exact = testing::values(&[Common::PARAMS], &[("rto", RtoRule::Ns2 as u8 as f64), ("clock_tick", 0.0)]);
-        let rules = [exact, with(RtoRule::Linux), with(RtoRule::Rfc6298), with(RtoRule::Ns2)];
+        let [linux, rfc, ns2, stamps] =
+            [RtoRule::Linux, RtoRule::Rfc6298, RtoRule::Ns2, RtoRule::Ns2Timestamps].map(with);
+        let rules = [exact, linux, rfc, ns2, stamps];
         for (kind, values) in RECOVERIES.iter().flat_map(|kind| rules.iter().map(move |values| (kind, values))) {
             let fresh = || {
                 let mut recovery = kind.build(values);
@@ -140,7 +142,7 @@ mod tests {
         }
         assert_eq!(
             lending,
-            5 * 4,
+            5 * 5,
             "recoveries that can be checked out, by every rule, and with a clock that does not tick"
         );
     }

@@ -375,6 +375,7 @@ mod tests {
         assert_eq!(of(RtoRule::Linux, &[]), (Time::millis(220), Time::secs(120), 0));
         assert_eq!(of(RtoRule::Rfc6298, &[]), (Time::millis(1000), Time::secs(60), 0));
         assert_eq!(of(RtoRule::Ns2, &[]), (Time::millis(200), Time::secs(60), 10_000_000));
+        assert_eq!(of(RtoRule::Ns2Timestamps, &[]), of(RtoRule::Ns2, &[]));
         assert_eq!(of(RtoRule::Linux, &[("min_rto", 0.1), ("max_rto", 9.0)]), (Time::millis(120), Time::secs(9), 0));
         assert_eq!(of(RtoRule::Rfc6298, &[("min_rto", 0.3)]), (Time::millis(300), Time::secs(60), 0));
         assert_eq!(of(RtoRule::Ns2, &[("min_rto", 1.0), ("clock_tick", 0.0)]), (Time::millis(1000), Time::secs(60), 0));

@@ -83,7 +83,7 @@ impl Spread {
                 self.rttvar = self.rttvar - self.rttvar / beta + srtt.abs_diff(sample) / beta;
                 srtt - srtt / alpha + sample / alpha
             }
-            RtoRule::Ns2 => {
+            RtoRule::Ns2 | RtoRule::Ns2Timestamps => {
                 let (srtt, rttvar) = smoothed(srtt, self.rttvar, sample, self.tick);
                 self.rttvar = rttvar;
                 srtt
@@ -128,7 +128,7 @@ impl Spread {
     #[inline(always)]
     pub(crate) fn timeout(&self, srtt: u64) -> u64 {
         match self.rule {
-            RtoRule::Ns2 => timeout_of(srtt, self.rttvar),
+            RtoRule::Ns2 | RtoRule::Ns2Timestamps => timeout_of(srtt, self.rttvar),
             RtoRule::Rfc6298 => srtt + (4 * self.rttvar).max(self.tick as u64),
             RtoRule::Linux => {
                 let whole = srtt / (8 * SRTT_UNIT) * MICROSECOND;
@@ -191,5 +191,14 @@ mod tests {
         let samples = [(100, 0, 0), (180, 1, 10), (300, 2, 11), (300, 10, 19), (300, 11, 20)];
         let expected = [300_000, 340_000, 340_000, 340_000, 503_750];
         assert_eq!(timeouts(RtoRule::Ns2, 10_000_000, 200_000_000, &samples), expected);
+    }
+
+    /// The same samples, all taken: the third gives SRTT = 110 + 37.5 - 13.75, RTTVAR = 57.5 + 47.5 - 12.5 ms, the fourth 133.75 + 37.5 -
+    /// 16.25 and 92.5 + 42.5 - 22.5 ms, the fifth 155 + 37.5 - 18.75 and 112.5 + 37.5 - 27.5 ms.
+    #[test]
+    fn ns2_with_time_stamps_takes_every_sample() {
+        let samples = [(100, 0, 0), (180, 1, 10), (300, 2, 11), (300, 10, 19), (300, 11, 20)];
+        let expected = [300_000, 340_000, 503_750, 605_000, 663_750];
+        assert_eq!(timeouts(RtoRule::Ns2Timestamps, 10_000_000, 200_000_000, &samples), expected);
     }
 }

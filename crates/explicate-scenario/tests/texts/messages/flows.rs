@@ -14,6 +14,11 @@ fn flows() {
         ),
         (plus("params = { min_rto = 1 }"), 11, vec!["`min_rto` is a time and needs a unit"]),
         (plus("params = { min_rto = \"100s\" }"), 11, vec!["`min_rto` is \"100s\"", "from \"1us\" to \"60s\""]),
+        (
+            plus("params = { rto = \"ns2_timestamp\" }"),
+            11,
+            vec!["`rto` cannot be `ns2_timestamp`", "did you mean `ns2_timestamps`?"],
+        ),
         (plus("params = { on_loss = \"half\" }"), 11, vec!["`on_loss` cannot be `half`", "did you mean `halve`?"]),
         (plus("params = { ecn = 1 }"), 11, vec!["`ecn` is true or false"]),
         (plus("params = { aging = \"150%\" }"), 11, vec!["`aging` is 1.5", "from 0 to 1"]),
