@@ -280,14 +280,11 @@ pub struct Router {
     /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
-    /// This router's own address, for protocols whose routers exchange messages
-    #[arg(short, long)]
-    pub address: Option<std::net::Ipv4Addr>,
     /// Protocol of the controllers at ports that have a rate
     #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
     /// Under load, forward frames in batches of some dozens, or after this many microseconds: adds that much delay at most and saves
-    /// CPU time. 0 forwards at once; so does --address, because measurements need exact times
+    /// CPU time. 0 forwards at once
     #[arg(long, value_name = "US", default_value_t = 800, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub coalesce: u64,
     /// Options of both forwarders

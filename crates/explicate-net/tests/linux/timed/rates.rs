@@ -1,8 +1,5 @@
 //! What routers and probes make of rates and losses, measured in real time. Needs root, so `make measure` runs it.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::measured::measured;
@@ -10,20 +7,6 @@ use crate::common::{Net, chain, file, last_json};
 use crate::figures::{Better, figure};
 use crate::quic::{filler_on_a_slow_path, paired, through_a_router};
 use crate::router::{behind_tags, ipv6_through_a_queue, rates_of_the_last_seconds};
-use explicate_build::source::Source;
-use explicate_core::agent::Address;
-use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, SenderEndpoint, set_guarded};
-use explicate_core::params::Values;
-use explicate_core::presets::DEFAULT_FALLBACK;
-use explicate_core::registry::resolve;
-use explicate_core::rng::Rng;
-use explicate_core::units::{Rate, Time};
-use explicate_core::wire::UDP_PORT;
-use explicate_net::agent::AgentHost;
-use explicate_net::clock::Clock;
-use explicate_net::endpoint::Endpoint;
-use explicate_net::endpoint::hello::Hello;
-use explicate_net::endpoint::sending::{Plan, Sending};
 
 #[test]
 #[ignore = "needs root: make measure"]
@@ -102,114 +85,6 @@ fn the_default_protocol_fills_a_lossy_satellite_path() {
         let rate = over_a_satellite();
         figure("rates: 30 MB over a lossy satellite path, quic", rate, "Mbit/s", Better::More);
         assert!(rate > 12.4, "{rate} Mbit/s");
-    });
-}
-
-/// `a` -- ours (`r1`) -- the kernel's router (`k`), with 20 Mbit/s towards `b` -- ours (`r2`) -- `b`; ours are configured with 50 Mbit/s.
-fn cloud() -> Net {
-    let net = Net::new(&["a", "r1", "k", "r2", "b"]);
-    net.cable(("a", "eth0", "10.1.0.1/24"), ("r1", "left", ""));
-    net.cable(("k", "k0", "10.1.0.254/24"), ("r1", "right", ""));
-    net.cable(("k", "k1", "10.2.0.254/24"), ("r2", "left", ""));
-    net.cable(("b", "eth0", "10.2.0.1/24"), ("r2", "right", ""));
-    net.exec("a", "ip route add default via 10.1.0.254");
-    net.exec("b", "ip route add default via 10.2.0.254");
-    net.exec("k", "sysctl -qw net.ipv4.ip_forward=1");
-    net.exec("k", "tc qdisc add dev k1 root tbf rate 20mbit burst 5000 limit 60000");
-    net
-}
-
-/// Share of the cloud's rate that was used in the second half, and the share of packets that were sent again.
-fn through_the_cloud(protocol: &'static str, addresses: bool) -> (f64, f64) {
-    let net = cloud();
-    let port = |delay: &str, router: &str| {
-        format!(
-            "rate = \"50Mbit/s\", delay = \"{delay}\", queue = {{ kind = \"droptail\", limit = \"200pkt\" }}, router = \"{router}\""
-        )
-    };
-    let right_1 = format!("right: {}", port("10ms", protocol));
-    let (left_2, right_2) = (format!("left: {}", port("10ms", "none")), format!("right: {}", port("0ms", protocol)));
-    let mut one = vec!["router", "--port", "left", "--port", &right_1, "--real-time", "-c", protocol];
-    let mut two = vec!["router", "--port", &left_2, "--port", &right_2, "--real-time", "-c", protocol, "--json"];
-    if addresses {
-        one.extend(["--address", "10.1.0.10"]);
-        two.extend(["--address", "10.2.0.10"]);
-    }
-    let (_one, two) = (net.start("r1", &one), net.start("r2", &two));
-    // What overflows the cloud is the protocol's own law.
-    let [first, second] = by_endpoints(&net, protocol, addresses);
-    let packets = (second.0 - first.0) as f64;
-    let router = last_json(&two.stop("INT"));
-    if addresses {
-        assert!(
-            router["variables"]["clouds_met"].as_f64().unwrap() > 1000.0,
-            "the cloud is found by the TTL: {router}"
-        );
-    }
-    (packets * 1500.0 * 8.0 / 12.0 / 20e6, (second.1 - first.1) as f64 / packets)
-}
-
-/// A flow of 24 s from `a` to `b`, by the endpoints of the laboratory: segments that have arrived and that were sent again, after 12 s
-/// and at its end.
-fn by_endpoints(net: &Net, protocol: &'static str, guarded: bool) -> [(u64, u64); 2] {
-    let open = move |own: Ipv4Addr| {
-        let mut end = Endpoint::open(SocketAddrV4::new(own, UDP_PORT), Clock::start()).unwrap();
-        let protocol = resolve(protocol).unwrap().protocol;
-        end.agent = AgentHost::new(protocol, &Values::default(), own, Rng::stream(1, &own.to_string()));
-        end
-    };
-    let [from, to] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1)];
-    let over = Arc::new(AtomicBool::new(false));
-    let ends = over.clone();
-    let receives = net.inside("b", move || {
-        open(to).run(Time::secs(60), &|_| ends.load(Ordering::Relaxed)).unwrap();
-    });
-    let sends = net.inside("a", move || {
-        let (mut values, resolved) = (Values::default(), resolve(protocol).unwrap());
-        set_guarded(&mut values, guarded);
-        let fallback = resolve(DEFAULT_FALLBACK).unwrap();
-        let (protocol, recovery) = (resolved.protocol, resolved.recovery);
-        let (id, packet, interface) = (1, 1500, Rate::mbps(1000));
-        let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
-        let mut flow = SenderEndpoint::new(&init);
-        flow.attach(Address(from.into()));
-        let mut end = open(from);
-        let plan = Plan {
-            flow,
-            elsewhere: ReceiverEndpoint::new(&init),
-            source: Source::Until { stop: Time::secs(24), started: false },
-            start: Time::ZERO,
-            hello: Hello::new(protocol.name(), packet, &values),
-            peer: SocketAddrV4::new(to, UDP_PORT),
-            timeout: Time::secs(30),
-        };
-        end.sending.insert(id, Sending::new(plan));
-        [12, 24].map(|seconds| {
-            end.run(Time::secs(seconds), &|_| false).unwrap();
-            let flow = &end.sending[&id].flow;
-            (u64::from(flow.acked()), flow.stats().retransmissions)
-        })
-    });
-    let counts = sends.join().unwrap();
-    over.store(true, Ordering::Relaxed);
-    receives.join().unwrap();
-    counts
-}
-
-#[test]
-#[ignore = "needs root: make measure"]
-fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
-    measured(|| {
-        let (seen, hidden) = std::thread::scope(|threads| {
-            let seen = threads.spawn(|| through_the_cloud("xcp_i", true));
-            let hidden = through_the_cloud("xcp", false);
-            (seen.join().unwrap(), hidden)
-        });
-        let (used, resent) = seen;
-        figure("rates: XCP-i through a cloud, share used", used, "", Better::More);
-        assert!(used >= 0.8 && resent < 0.01, "{used} {resent}");
-        let (used, resent) = hidden;
-        assert!(used < 0.8 || resent > 0.05, "without, the cloud overflows: {used} {resent}");
     });
 }
 
