@@ -48,7 +48,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; LEN] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::auth::hex;
+    use crate::hex::hex;
 
     /// The examples of FIPS 180-4 (NIST, "SHA256.pdf"): one block, and two.
     #[test]

@@ -155,7 +155,7 @@ fn seeds() -> Vec<Vec<u8>> {
     }
     let mut syn = data;
     syn.transport.set_flags(flag::SYN);
-    seeds.push(framed(&syn, &SackRanges::NONE, b"explicate/2 protocol=sack packet=1000", RECEIVER));
+    seeds.push(framed(&syn, &SackRanges::NONE, &[], RECEIVER));
     let (mut ack, mut sack) = (data, SackRanges::NONE);
     ack.transport.set_flags(flag::ACK);
     sack.push(3, 9);

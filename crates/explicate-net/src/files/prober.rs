@@ -126,11 +126,7 @@ impl Prober {
 
     fn push(&mut self, index: u16, ip_len: u16) {
         let packet = Probe { index, permit: self.permit, sent: self.clock.now(), came: None }.to_packet();
-        self.out.push(self.peer, &packet, &SackRanges::NONE, |room| {
-            let more = (ip_len as usize).saturating_sub(HEADERS).min(room.len());
-            room[..more].fill(0);
-            more
-        });
+        self.out.push(self.peer, &packet, &SackRanges::NONE, (ip_len as usize).saturating_sub(HEADERS));
     }
 
     /// Echoes received: number, time of sending and time of arrival of the probe.

@@ -18,8 +18,8 @@ use std::time::Duration;
 use super::disk::{Desk, Disk, ENDING, Outcome, PARTS, Work, listing};
 use super::message::{Refusal, Verdict};
 use crate::digest::LEN as SHA;
-use crate::endpoint::auth::hex;
 use crate::error::{Error, Result};
+use crate::hex::hex;
 use crate::sys;
 
 /// Interval between two searches for abandoned parts.
