@@ -24,6 +24,10 @@ impl Scratch {
         change(&mut settings);
         Store::open(settings).unwrap()
     }
+    /// Where the part of an offer by `PEER` is.
+    fn part(&self, offer: &Offer) -> PathBuf {
+        self.0.join(PARTS).join(format!("{PEER}-{}{ENDING}", hex(&offer.digest)))
+    }
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -51,6 +55,10 @@ fn wait(store: &mut Store, mut so: impl FnMut(&mut Store, &[(u64, Verdict)]) -> 
         so(store, &told)
     });
 }
+/// Waits until no transfer has a part.
+fn all_left(store: &mut Store) {
+    wait(store, |store, _| store.claims.is_empty());
+}
 /// Writes the missing rest of a file in blocks of 1000 bytes; returns how it ended.
 fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Verdict {
     let part = store.take(peer, offer).unwrap();
@@ -65,7 +73,7 @@ fn fill(store: &mut Store, peer: Ipv4Addr, offer: &Offer, content: &[u8]) -> Ver
         verdict.is_some()
     });
     drop(part);
-    wait(store, |store, _| store.claims.is_empty());
+    all_left(store);
     verdict.unwrap()
 }
 
@@ -102,12 +110,17 @@ fn what_differs_is_removed_and_what_exists_is_not_touched() {
     let serial = part.serial();
     wait(&mut store, |_, told| told.contains(&(serial, Verdict::NameExists)));
     drop(part);
-    wait(&mut store, |store, _| store.claims.is_empty());
+    all_left(&mut store);
     assert_eq!(fs::read(scratch.0.join("a")).unwrap(), b"mine");
-    // The part still exists, complete.
-    fs::remove_file(scratch.0.join("a")).unwrap();
+    // The part still exists, complete, and replaces the file if that is wished.
+    drop(store);
+    let mut store = scratch.store(|settings| settings.replace = true);
     let part = store.take(PEER, &offer("a", &bytes)).unwrap();
     assert_eq!(part.held(), 5000);
+    drop(part);
+    all_left(&mut store);
+    assert_eq!(fill(&mut store, PEER, &offer("a", &bytes), &bytes), Verdict::Same);
+    assert!(fs::read(scratch.0.join("a")).unwrap() == bytes);
 }
 
 #[test]
@@ -125,16 +138,16 @@ fn a_part_is_one_transfer_s_and_goes_on_where_it_ended() {
     assert_eq!(second.take(PEER, &a).err(), Some(Refusal::Busy));
     part.write_last(bytes[..120_000].to_vec());
     drop(part);
-    wait(&mut store, |store, _| store.claims.is_empty());
+    all_left(&mut store);
     let part = store.take(OTHER, &a).unwrap();
     assert_eq!(part.held(), 0, "another's");
     drop(part);
-    wait(&mut store, |store, _| store.claims.is_empty());
+    all_left(&mut store);
     // It may have another name by then, and the process may be another.
     drop((store, second));
     let mut store = scratch.store(|_| {});
     assert_eq!(store.take(PEER, &b).map(|part| part.held()), Ok(120_000));
-    wait(&mut store, |store, _| store.claims.is_empty());
+    all_left(&mut store);
     assert_eq!(fill(&mut store, PEER, &b, &bytes), Verdict::Same);
     assert!(fs::read(scratch.0.join("b")).unwrap() == bytes);
     assert_eq!(scratch.names(), ["b"], "and nothing else is left");
@@ -149,8 +162,8 @@ fn a_damaged_part_is_found_out_and_removed() {
     let part = store.take(PEER, &a).unwrap();
     part.write_last(bytes[..30_000].to_vec());
     drop(part);
-    wait(&mut store, |store, _| store.claims.is_empty());
-    let path = scratch.0.join(PARTS).join(format!("{PEER}-{}{ENDING}", hex(&a.digest)));
+    all_left(&mut store);
+    let path = scratch.part(&a);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let mut damaged = bytes[..30_000].to_vec();
     damaged[777] ^= 4;
@@ -167,7 +180,7 @@ fn parts_are_not_followed_elsewhere() {
     let bytes = content(5000);
     let a = offer("a", &bytes);
     let (parts, elsewhere) = (scratch.0.join(PARTS), scratch.0.join("elsewhere"));
-    let part = parts.join(format!("{PEER}-{}{ENDING}", hex(&a.digest)));
+    let part = scratch.part(&a);
     fs::write(&elsewhere, b"mine").unwrap();
     fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
     for hard in [false, true] {
@@ -218,7 +231,7 @@ fn old_parts_go_and_young_ones_and_those_in_use_stay() {
     for part in &parts {
         part.write_last(content(5000));
     }
-    let path = |i: usize| scratch.0.join(PARTS).join(format!("{PEER}-{}{ENDING}", hex(&offers[i].digest)));
+    let path = |i: usize| scratch.part(&offers[i]);
     let mut parts = parts.into_iter();
     let used = parts.next().unwrap();
     drop(parts);
@@ -275,7 +288,7 @@ fn the_check_of_a_long_file_holds_up_no_other() {
             !told.is_empty()
         });
         drop(part);
-        wait(&mut store, |store, _| store.claims.is_empty());
+        all_left(&mut store);
     }
     // And it is abandoned when the program ends.
     drop((part, store));
@@ -317,7 +330,7 @@ fn a_transfer_needs_one_descriptor() {
         (0..20).map(|i| store.take(PEER, &offer(&format!("f{i}"), &content(100 + i))).unwrap()).collect();
     settles(22, "one each, and one for their folder");
     drop(parts);
-    wait(&mut store, |store, _| store.claims.is_empty());
+    all_left(&mut store);
     settles(1, "one at the end");
 }
 
