@@ -168,12 +168,9 @@ pub struct Send {
     pub peer: String,
     /// Files and folders to send (default: filler data)
     pub files: Vec<PathBuf>,
-    /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE")]
-    pub pair: Option<String>,
-    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// This end's keys
+    #[command(flatten)]
+    pub keys: Keys,
     /// Protocol, or preset, of which the protocol and its parameters count; `explicated advise` recommends one for a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
@@ -213,6 +210,17 @@ pub struct Send {
     /// Share of packets that may be lost to transmission errors, as in 2% (the default); more counts as congestion where no router gives feedback
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub air_loss: Option<f64>,
+}
+
+/// The keys of an end that sends.
+#[derive(Args, Debug)]
+pub struct Keys {
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE", requires = "peer")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 /// Whether explicit flows behave as TCP while no router gives feedback.
@@ -344,12 +352,9 @@ pub struct Probe {
     /// Estimator of the available bandwidth: one of the core's that send probes
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
-    /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE")]
-    pub pair: Option<String>,
-    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// This end's keys
+    #[command(flatten)]
+    pub keys: Keys,
     /// Duration of the measurement, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
@@ -363,18 +368,15 @@ pub struct Probe {
 pub struct Advise {
     /// Probe the path to this paired receiver: a name or IPv4 address; without it the options describe the path
     pub peer: Option<String>,
-    /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE", requires = "peer")]
-    pub pair: Option<String>,
-    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// This end's keys
+    #[command(flatten)]
+    pub keys: Keys,
     /// Round-trip time of the path, as in 600ms
     #[arg(long)]
     pub rtt: Option<String>,
     /// Share of packets lost without congestion, in each direction, as in 1%
-    #[arg(long)]
-    pub loss: Option<String>,
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub loss: Option<f64>,
     /// Rate of the bottleneck, as in 20Mbit/s
     #[arg(long)]
     pub rate: Option<String>,
