@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use super::message::Verdict;
-use crate::digest::{LEN as SHA, Sha256};
+use crate::digest::{self, LEN as SHA};
 use crate::sys;
 
 /// Name of the folder of parts, within that of the files.
@@ -25,8 +25,6 @@ pub(super) const ENDING: &str = ".part";
 const MOST_QUEUED: usize = 32 << 20;
 /// Number of files verified at a time.
 const CHECKERS: usize = 4;
-/// Bytes that a verification reads at a time.
-const READ: usize = 1 << 18;
 
 /// A part of a file, open and locked.
 pub(super) struct Work {
@@ -246,7 +244,8 @@ fn check_all(checks: &Mutex<Receiver<Arc<Work>>>, reporter: &Reporter, stop: &At
 fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
     work.file.sync_all()?;
     sys::forget_cached(&work.file);
-    let Some(digest) = digest_of(&work.file, work.size, stop)? else { return Ok(None) };
+    let stopped = || stop.load(Ordering::Relaxed);
+    let Some((digest, _)) = digest::of_file(&work.file, work.size, stopped)? else { return Ok(None) };
     if digest != work.digest || work.file.metadata()?.len() != work.size {
         return Ok(Some(Verdict::Differs));
     }
@@ -264,25 +263,6 @@ fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
     work.file.sync_all()?;
     work.folder.sync_all()?;
     Ok(Some(Verdict::Same))
-}
-
-/// The SHA-256 of the first `size` bytes; of all if there are fewer. `None` if `stop` is set.
-fn digest_of(file: &File, size: u64, stop: &AtomicBool) -> io::Result<Option<[u8; SHA]>> {
-    let (mut hash, mut at, mut buffer) = (Sha256::default(), 0, vec![0; READ]);
-    while at < size {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let most = (size - at).min(READ as u64) as usize;
-        match file.read_at(&mut buffer[..most], at)? {
-            0 => break,
-            n => {
-                hash.update(&buffer[..n]);
-                at += n as u64;
-            }
-        }
-    }
-    Ok(Some(hash.finish()))
 }
 
 /// Removes parts that have not changed for `keep` and that no transfer has open.

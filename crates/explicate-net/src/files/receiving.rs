@@ -1,7 +1,6 @@
 //! The receiving end.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,7 +16,7 @@ use super::probed::Probed;
 use super::socket::Close;
 use super::store::{Offer, Part, Store};
 use crate::clock::Clock;
-use crate::digest::{LEN as SHA, Sha256};
+use crate::digest::{self, LEN as SHA};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::shim::canonical;
 use crate::gateway::silence;
@@ -410,9 +409,8 @@ impl Receiving {
         if file.metadata().is_ok_and(|facts| facts.len() != offer.size) {
             return false;
         }
-        let digest = offer.digest;
-        let same = tokio::task::spawn_blocking(move || sha256(file).is_ok_and(|found| found == digest));
-        same.await.unwrap_or(false)
+        let found = tokio::task::spawn_blocking(move || digest::of_file(&file, u64::MAX, || false)).await;
+        found.is_ok_and(|found| found.is_ok_and(|found| found == Some((offer.digest, offer.size))))
     }
 
     /// Sends the verdict, and reports the end.
@@ -431,13 +429,6 @@ impl Receiving {
         let _ = stream.receive.stop(Close::Done.into());
         stream.send.finish().map_err(|_| Broken)
     }
-}
-
-/// The SHA-256 of a file.
-fn sha256(mut file: File) -> std::io::Result<[u8; SHA]> {
-    let mut hash = Sha256::default();
-    std::io::copy(&mut file, &mut hash)?;
-    Ok(hash.finish())
 }
 
 /// Appends to a part, at the disk's pace.
