@@ -64,10 +64,11 @@ async fn serve(args: &Recv) -> Result<()> {
     listening(args, address.to_string(), invitation.as_ref())?;
     let (receiving, events) = Receiving::new((state, identity), transport, store, invitation, probed, args.flows);
     tokio::spawn(receiving.clone().accept(endpoint.clone()));
-    let disk = tokio::spawn(receiving.clone().follow_disk());
+    let sweeps = tokio::spawn(receiving.clone().sweep());
     let ended = follow(args, &receiving, events, metrics.as_ref()).await;
+    receiving.stop();
     socket::close(&endpoint, Close::Stopped).await;
-    disk.abort();
+    sweeps.abort();
     ended
 }
 
