@@ -320,7 +320,8 @@ fn completes(middle: &mut Middle, mut now: Time) {
         let mut arrived = Vec::new();
         middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes), checks(bytes))));
         // The socket of a real end would drop datagrams with a wrong checksum.
-        for (to, lifted, _) in arrived.iter().filter(|(_, lifted, whole)| *whole && lifted.packet.transport.flow() == 9) {
+        for (to, lifted, _) in arrived.iter().filter(|(_, lifted, whole)| *whole && lifted.packet.transport.flow() == 9)
+        {
             transfer.arrives(now, *to, lifted, false, middle);
         }
     }

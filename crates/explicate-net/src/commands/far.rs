@@ -29,10 +29,7 @@ pub(super) struct Far<'a> {
 
 impl<'a> Far<'a> {
     /// The receiver of this name and address: with the key of the line of `--pair`, or that which it was paired with.
-    pub(super) fn find(
-        (name, address): (&'a str, SocketAddr),
-        keys: &Keys,
-    ) -> Result<Far<'a>> {
+    pub(super) fn find((name, address): (&'a str, SocketAddr), keys: &Keys) -> Result<Far<'a>> {
         let state = State::open(keys.state.as_deref())?;
         let identity = state.identity()?;
         let invitation = keys.pair.as_deref().map(Invitation::parse).transpose()?;

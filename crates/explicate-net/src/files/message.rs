@@ -69,14 +69,8 @@ pub enum Verdict {
     NameExists = 7,
 }
 
-const VERDICTS: [Verdict; 6] = [
-    Verdict::Same,
-    Verdict::Differs,
-    Verdict::Missing,
-    Verdict::NotWritten,
-    Verdict::Full,
-    Verdict::NameExists,
-];
+const VERDICTS: [Verdict; 6] =
+    [Verdict::Same, Verdict::Differs, Verdict::Missing, Verdict::NotWritten, Verdict::Full, Verdict::NameExists];
 
 impl Verdict {
     /// Its number in messages.

@@ -12,9 +12,9 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::message::{self, HEADER, Kind, Refusal, Verdict};
 use super::pairing::{Invitation, SECRET, State};
+use super::part::Part;
 use super::probed::Probed;
 use super::socket::Close;
-use super::part::Part;
 use super::store::{Offer, Store};
 use crate::clock::Clock;
 use crate::digest::{self, LEN as SHA};

@@ -271,13 +271,7 @@ impl Store {
     }
 
     /// Whether what is still to come of a file may come.
-    fn has_room(
-        &self,
-        state: &mut State,
-        part: &str,
-        offer: &Offer,
-        held: u64,
-    ) -> std::result::Result<(), Refusal> {
+    fn has_room(&self, state: &mut State, part: &str, offer: &Offer, held: u64) -> std::result::Result<(), Refusal> {
         let (free, all) = sys::space(&self.folder).map_err(|_| Refusal::NotWritable)?;
         let spared = (all / SPARED.0).min(SPARED.1);
         let promised: u64 = state.claims.values().map(Claim::left).fold(0, u64::saturating_add);

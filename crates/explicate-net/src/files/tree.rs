@@ -120,7 +120,7 @@ mod tests {
         fs::write(top.join(".b/c"), "123").unwrap();
         fs::write(top.join("a"), "").unwrap();
         std::os::unix::fs::symlink("/etc", top.join("link")).unwrap();
-        let (items, left_out) = list(&[top.clone()]).unwrap();
+        let (items, left_out) = list(std::slice::from_ref(&top)).unwrap();
         let names: Vec<_> = items.iter().map(|item| (item.name.as_str(), item.kind, item.size)).collect();
         let (file, inner) = (Kind::File, Kind::Folder);
         assert_eq!(names, [("_top", inner, 0), ("_top/.b", inner, 0), ("_top/.b/c", file, 3), ("_top/a", file, 0)]);

@@ -9,9 +9,9 @@ use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time, per_second};
 use explicate_scenario::model::{RouterSpec, Scenario};
 
+use super::Work;
 use super::addresses::address;
 use super::host::Sample;
-use super::Work;
 use super::plan::{Cable, LINKS, Plan, Role, controller_with_agent};
 use super::routes::{self, Table};
 use super::schedule::{Action, Schedule};
