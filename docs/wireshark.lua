@@ -34,7 +34,6 @@ f.number = ProtoField.uint32("explicate.packet_number", "Packet number")
 f.window = ProtoField.uint32("explicate.window", "Receiver window (segments)")
 f.timestamp = ProtoField.uint32("explicate.timestamp", "Time stamp (4 ns)")
 f.sack = ProtoField.string("explicate.sack", "SACK range")
-f.hello = ProtoField.string("explicate.hello", "Greeting")
 f.message = ProtoField.bytes("explicate.message", "Message")
 
 function explicate.dissector(buffer, info, root)
@@ -94,7 +93,6 @@ function explicate.dissector(buffer, info, root)
         head:add(f.sack, buffer(next, 8), string.format("[%d, %d)%s", first, last, again and " duplicate" or ""))
         next = next + 8
     end
-    if syn and not ack and next < length then tree:add(f.hello, buffer(next)) end
     local what = syn and (ack and "SYN ACK" or "SYN") or (ack and "ACK" or "data")
     info.cols.info = string.format("%s flow %d %s %d", what, buffer(at + 4, 4):uint(), ack and "expects" or "segment",
         buffer(at + 8, 4):uint())

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 mod agents;
 mod gateway;
-mod greetings;
 pub mod mutate;
 mod targets;
 
@@ -30,7 +29,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target {
         name: "headers",
-        summary: "congestion and transport headers from the wire",
+        summary: "congestion and transport headers, and probes, from the wire",
         text: false,
         run: targets::headers,
     },
@@ -45,12 +44,6 @@ pub const TARGETS: &[Target] = &[
         summary: "what nodes say to each other: operations on agents, malformed, forged and replayed",
         text: false,
         run: agents::agents,
-    },
-    Target {
-        name: "greetings",
-        summary: "what ends say besides data: greetings of flows, and probes",
-        text: false,
-        run: greetings::greetings,
     },
     Target {
         name: "gateway",

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use explicate_core::datagram;
 use explicate_core::wire::{CONGESTION_LEN, Congestion, Extension, TRANSPORT_LEN, Transport, WireError};
+use explicate_net::files::probed::{Probe, Probed};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::problem::Problems;
 
@@ -16,7 +19,8 @@ pub(crate) fn fold(hash: u64, bytes: &[u8]) -> u64 {
 
 // ------------------------------------------------------------------------------------------------ headers
 
-/// Whatever the bytes, parsing answers; what is accepted is given back bit by bit, and what follows a header does not matter.
+/// Whatever the bytes, parsing answers; what is accepted is given back bit by bit, and what follows a header does not matter. Without a
+/// permission no probe is echoed.
 pub(crate) fn headers(bytes: &[u8]) -> u64 {
     let congestion = Congestion::parse(bytes);
     if let Ok(header) = congestion {
@@ -54,11 +58,17 @@ pub(crate) fn headers(bytes: &[u8]) -> u64 {
         again.set_timestamp(header.timestamp());
         assert_eq!(again, *header, "setters write what getters read");
     }
+    let probe = datagram::read(bytes).ok().and_then(|read| Probe::of(&read.packet));
+    if let Some(probe) = probe {
+        assert_eq!(Probe::of(&probe.to_packet()), Some(probe));
+    }
+    assert_eq!(Probed::new().answer(SocketAddr::from(([127, 0, 0, 1], 9)), bytes), None);
     let shape = format!(
-        "{:?} {} {:?}",
+        "{:?} {} {:?} {:?}",
         congestion.map(|h| (h.is_standard(), h.x() == 0, h.rtt() == 0, h.delta_throughput().signum())),
         appended.is_some(),
         transport.map(|(h, ranges)| (h.flags(), ranges.as_slice().len())),
+        probe.map(|probe| probe.came.is_some()),
     );
     fold(1, shape.as_bytes())
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control};
-use explicate_core::api::{AnyProtocol, PortView, Probe};
+use explicate_core::api::{AnyProtocol, PortView};
 use explicate_core::estimate::{Choice, Which};
 use explicate_core::params::Values;
 use explicate_core::rng::Rng;
@@ -72,9 +72,5 @@ impl AgentHost {
         packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
         let headers = IP_UDP_LEN + TRANSPORT_LEN + CONTROL_LEN - 12;
         Some((control.peer.0.into(), packet, (control.ip_len as usize).saturating_sub(headers)))
-    }
-    /// Reports its variables.
-    pub fn probe(&self, put: Probe<'_>) {
-        self.agent.probe(put);
     }
 }

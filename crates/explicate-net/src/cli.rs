@@ -168,12 +168,9 @@ pub struct Send {
     pub peer: String,
     /// Files and folders to send (default: filler data)
     pub files: Vec<PathBuf>,
-    /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE")]
-    pub pair: Option<String>,
-    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// This end's keys
+    #[command(flatten)]
+    pub keys: Keys,
     /// Protocol; of a preset its protocol and parameters are used, not its recovery. `explicated advise` recommends one for
     /// a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
@@ -214,6 +211,17 @@ pub struct Send {
     /// Share of packets that may be lost to transmission errors, as in 2% (the default); more counts as congestion where no router gives feedback
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub air_loss: Option<f64>,
+}
+
+/// The keys of an end that sends.
+#[derive(Args, Debug)]
+pub struct Keys {
+    /// The line that `recv` prints: pairs this end with it, once
+    #[arg(long, value_name = "LINE", requires = "peer")]
+    pub pair: Option<String>,
+    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 /// Whether explicit flows behave as TCP while no router gives feedback.
@@ -281,14 +289,11 @@ pub struct Router {
     /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
-    /// This router's own address, for protocols whose routers exchange messages
-    #[arg(short, long)]
-    pub address: Option<std::net::Ipv4Addr>,
     /// Protocol of the controllers at ports that have a rate
     #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
     /// Under load, forward frames in batches of some dozens, or after this many microseconds: adds that much delay at most and saves
-    /// CPU time. 0 forwards at once; so does --address, because measurements need exact times
+    /// CPU time. 0 forwards at once
     #[arg(long, value_name = "US", default_value_t = 800, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub coalesce: u64,
     /// Options of both forwarders
@@ -348,12 +353,9 @@ pub struct Probe {
     /// Estimator of the available bandwidth: one of the core's that send probes
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
-    /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE")]
-    pub pair: Option<String>,
-    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// This end's keys
+    #[command(flatten)]
+    pub keys: Keys,
     /// Duration of the measurement, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
@@ -367,18 +369,15 @@ pub struct Probe {
 pub struct Advise {
     /// Probe the path to this paired receiver: a name or IPv4 address; without it the options describe the path
     pub peer: Option<String>,
-    /// The line that `recv` prints: pairs this end with it, once
-    #[arg(long, value_name = "LINE", requires = "peer")]
-    pub pair: Option<String>,
-    /// Folder of this end's key and of the receivers that it is paired with (default: `explicate` in the user's configuration)
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// This end's keys
+    #[command(flatten)]
+    pub keys: Keys,
     /// Round-trip time of the path, as in 600ms
     #[arg(long)]
     pub rtt: Option<String>,
     /// Share of packets lost without congestion, in each direction, as in 1%
-    #[arg(long)]
-    pub loss: Option<String>,
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub loss: Option<f64>,
     /// Rate of the bottleneck, as in 20Mbit/s
     #[arg(long)]
     pub rate: Option<String>,

@@ -44,3 +44,17 @@ impl<T> Context<T> for io::Result<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_read_needs_no_capabilities() {
+        let said = |errno| {
+            let error: io::Result<()> = Err(io::Error::from_raw_os_error(errno));
+            error.or_fail(|| "read x".to_string()).unwrap_err().to_string()
+        };
+        assert!(said(libc::EPERM).contains("CAP_NET_RAW") && !said(libc::EACCES).contains("CAP_"));
+    }
+}

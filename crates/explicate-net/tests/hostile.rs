@@ -15,7 +15,7 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Extension, Format, Packet, SackRanges, UDP_PORT, flag};
 use explicate_net::agent::AgentHost as Speaker;
 use explicate_net::files::probed::Probe;
-use explicate_net::forward::frame::{self, Anomaly as Odd, IP, Kind, parse as lift};
+use explicate_net::forward::frame::{self, Anomaly as Odd, IP, Kind, Parsed, parse as lift};
 use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
@@ -30,6 +30,9 @@ const MOST: usize = 4096;
 /// Between two frames that come.
 const STEP: Time = Time::micros(50);
 
+/// A channel that does everything wrong.
+const WRONG: &str = r#"{ kind = "corruption", rate = "1%" }, { kind = "duplication" }, { kind = "reordering" }"#;
+
 /// A router between two interfaces, without the sockets.
 struct Middle {
     outputs: [Output; 2],
@@ -41,15 +44,7 @@ struct Middle {
 }
 
 impl Middle {
-    /// One that does everything wrong that a channel can.
-    fn wrong() -> Middle {
-        Middle::new(r#"{ kind = "corruption", rate = "1%" }, { kind = "duplication" }, { kind = "reordering" }"#)
-    }
-
-    fn new(channel: &str) -> Middle {
-        Middle::with_queue(channel, "droptail")
-    }
-    fn with_queue(channel: &str, queue: &str) -> Middle {
+    fn new(channel: &str, queue: &str) -> Middle {
         let text = r#"
             duration = "1s"
             [topology]
@@ -155,7 +150,7 @@ fn seeds() -> Vec<Vec<u8>> {
     }
     let mut syn = data;
     syn.transport.set_flags(flag::SYN);
-    seeds.push(framed(&syn, &SackRanges::NONE, b"explicate/2 protocol=sack packet=1000", RECEIVER));
+    seeds.push(framed(&syn, &SackRanges::NONE, &[], RECEIVER));
     let (mut ack, mut sack) = (data, SackRanges::NONE);
     ack.transport.set_flags(flag::ACK);
     sack.push(3, 9);
@@ -224,7 +219,7 @@ fn init(id: u32, values: &Values) -> FlowInit<'_> {
 
 /// Sends `count` spoilt frames through a router into both ends of a transfer, then does a transfer that must succeed.
 fn survives(count: u64) {
-    let (mut middle, seeds, values) = (Middle::wrong(), seeds(), Values::default());
+    let (mut middle, seeds, values) = (Middle::new(WRONG, "droptail"), seeds(), Values::default());
     let mut rng = Rng::stream(count, "hostile");
     let (mut victim, mut receiver) = (SenderEndpoint::new(&init(7, &values)), ReceiverEndpoint::new(&init(7, &values)));
     victim.write(u64::MAX, false);
@@ -273,92 +268,90 @@ fn survives(count: u64) {
     completes(&mut middle, now);
 }
 
-/// A transfer of 2 MB through the router comes to its end.
-fn completes(middle: &mut Middle, mut now: Time) {
-    let values = Values::default();
-    let (mut flow, mut receiver) = (SenderEndpoint::new(&init(9, &values)), ReceiverEndpoint::new(&init(9, &values)));
-    flow.write(2_000_000, true);
-    let end = now + Time::secs(60);
-    while flow.poll_event() != Some(explicate_core::endpoint::Event::Drained) {
-        assert!(now < end, "the transfer is stuck at segment {}", flow.acked());
-        now += Time::micros(200);
-        if flow.poll_timeout() <= now {
-            flow.handle_timeout(now);
+/// Both ends of a flow through a router.
+struct Transfer {
+    flow: SenderEndpoint,
+    receiver: ReceiverEndpoint,
+}
+
+impl Transfer {
+    fn new(id: u32, values: &Values) -> Transfer {
+        Transfer { flow: SenderEndpoint::new(&init(id, values)), receiver: ReceiverEndpoint::new(&init(id, values)) }
+    }
+    /// Sends what may be sent.
+    fn send(&mut self, now: Time, middle: &mut Middle) {
+        if self.flow.poll_timeout() <= now {
+            self.flow.handle_timeout(now);
         }
-        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        while flow.poll_transmit(now, &mut packet) {
+        let mut packet = Packet::EMPTY;
+        while self.flow.poll_transmit(now, &mut packet) {
             let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
             middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
         }
-        if receiver.poll_timeout() <= now {
-            receiver.handle_timeout(now);
+        if self.receiver.poll_timeout() <= now {
+            self.receiver.handle_timeout(now);
         }
-        let mut arrived = Vec::new();
-        middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes), checks(bytes))));
-        for (to, lifted, whole) in arrived {
-            // The socket of a real end would drop datagrams with a wrong checksum.
-            if !whole || lifted.packet.transport.flow() != 9 {
-                continue;
-            }
-            if to == 0 {
-                receiver.handle_packet(now, &lifted.packet);
-            } else {
-                flow.handle_packet(now, &lifted.packet, &lifted.sack);
-            }
+    }
+    /// Takes what came to one of its ends. The receiver answers, with more feedback than came if it is `greedy`.
+    fn arrives(&mut self, now: Time, to: usize, lifted: &Parsed, greedy: bool, middle: &mut Middle) {
+        if to == 1 {
+            return self.flow.handle_packet(now, &lifted.packet, &lifted.sack);
         }
-        if receiver.poll_transmit(now, &mut packet, &mut sack) {
+        self.receiver.handle_packet(now, &lifted.packet);
+        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
+        if self.receiver.poll_transmit(now, &mut packet, &mut sack) {
+            if greedy && packet.congestion.is_present() {
+                packet.congestion.set_reverse_feedback(100_000);
+            }
             middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
         }
     }
-    assert!(receiver.stats().payload >= 2_000_000);
+}
+
+/// A transfer of 2 MB through the router comes to its end.
+fn completes(middle: &mut Middle, mut now: Time) {
+    let mut transfer = Transfer::new(9, &Values::default());
+    transfer.flow.write(2_000_000, true);
+    let end = now + Time::secs(60);
+    while transfer.flow.poll_event() != Some(explicate_core::endpoint::Event::Drained) {
+        assert!(now < end, "the transfer is stuck at segment {}", transfer.flow.acked());
+        now += Time::micros(200);
+        transfer.send(now, middle);
+        let mut arrived = Vec::new();
+        middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes), checks(bytes))));
+        // The socket of a real end would drop datagrams with a wrong checksum.
+        for (to, lifted, _) in arrived.iter().filter(|(_, lifted, whole)| *whole && lifted.packet.transport.flow() == 9)
+        {
+            transfer.arrives(now, *to, lifted, false, middle);
+        }
+    }
+    assert!(transfer.receiver.stats().payload >= 2_000_000);
 }
 
 /// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
 /// first one's receiving end returns more feedback than came if it is `greedy`, and it ends after the first span.
 fn shares(greedy: bool, guarded: bool, queue: &str) -> ([[f64; 2]; 3], u64) {
     const SPAN: Time = Time::secs(6);
-    let (mut middle, mut values) = (Middle::with_queue("", queue), Values::default());
+    let (mut middle, mut values) = (Middle::new("", queue), Values::default());
     set_guarded(&mut values, guarded);
-    let mut ends: Vec<(SenderEndpoint, ReceiverEndpoint)> =
-        (0..2).map(|i| (SenderEndpoint::new(&init(i, &values)), ReceiverEndpoint::new(&init(i, &values)))).collect();
-    ends.iter_mut().for_each(|(flow, _)| flow.write(u64::MAX, false));
+    let mut transfers = [0, 1].map(|id| Transfer::new(id, &values));
+    transfers.iter_mut().for_each(|transfer| transfer.flow.write(u64::MAX, false));
     let (mut now, mut delivered) = (Time::ZERO, [[0.0; 2]; 3]);
     while now + Time::micros(200) < Time(3 * SPAN.0) {
         now += Time::micros(200);
         if now == SPAN {
-            ends[0].0.withdraw();
+            transfers[0].flow.withdraw();
         }
-        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        for (flow, receiver) in &mut ends {
-            if flow.poll_timeout() <= now {
-                flow.handle_timeout(now);
-            }
-            while flow.poll_transmit(now, &mut packet) {
-                let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
-                middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
-            }
-            if receiver.poll_timeout() <= now {
-                receiver.handle_timeout(now);
-            }
-        }
+        transfers.iter_mut().for_each(|transfer| transfer.send(now, &mut middle));
         let mut arrived = Vec::new();
         middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes))));
-        for (to, lifted) in arrived {
+        for (to, lifted) in &arrived {
             let id = lifted.packet.transport.flow() as usize;
-            let Some((flow, receiver)) = ends.get_mut(id) else { continue };
-            if to == 1 {
-                flow.handle_packet(now, &lifted.packet, &lifted.sack);
-                continue;
-            }
-            let before = receiver.stats().payload;
-            receiver.handle_packet(now, &lifted.packet);
-            delivered[(now.0 / SPAN.0) as usize][id] += (receiver.stats().payload - before) as f64 * 8.0 / 6.0 / 40e6;
-            if receiver.poll_transmit(now, &mut packet, &mut sack) {
-                if greedy && id == 0 && packet.congestion.is_present() {
-                    packet.congestion.set_reverse_feedback(100_000);
-                }
-                middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
-            }
+            let Some(transfer) = transfers.get_mut(id) else { continue };
+            let before = transfer.receiver.stats().payload;
+            transfer.arrives(now, *to, lifted, greedy && id == 0, &mut middle);
+            let bytes = transfer.receiver.stats().payload - before;
+            delivered[(now.0 / SPAN.0) as usize][id] += bytes as f64 * 8.0 / 6.0 / 40e6;
         }
     }
     (delivered, middle.outputs[0].port.stats.total().overflow)
@@ -399,7 +392,7 @@ fn fair_queueing_protects_from_a_greedy_receiver() {
 
 #[test]
 fn feedback_forged_on_the_way_is_only_lowered() {
-    let mut middle = Middle::new("");
+    let mut middle = Middle::new("", "droptail");
     let (mut rng, mut now, mut lowered) = (Rng::stream(3, "forged"), Time::ZERO, 0);
     for i in 0..200_000u32 {
         // More than the link carries, so that there is nothing to give away.
@@ -424,7 +417,7 @@ fn feedback_forged_on_the_way_is_only_lowered() {
 /// QUIC's datagrams have fields in the place of the window. A packet in memory has no room for them if it carries the fields of XCP-i.
 #[test]
 fn routers_leave_what_stands_in_the_place_of_the_window_alone() {
-    let mut middle = Middle::new("");
+    let mut middle = Middle::new("", "droptail");
     let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
     packet.congestion.set_delta_throughput(1_000_000_000);
     for with_fields in [false, true] {

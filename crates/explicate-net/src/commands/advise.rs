@@ -13,7 +13,6 @@ use crate::cli::Advise;
 use crate::error::{Error, Result};
 use crate::files::prober::{Prober, Sight, median};
 use crate::gateway::controller::ControllerConfig;
-use crate::sys;
 
 const TABLE: &str = include_str!("advice.csv");
 /// A protocol is recommended only if a competing TCP flow keeps this share of its rate beside another TCP flow.
@@ -153,8 +152,8 @@ fn told(row: &Row) -> Value {
 /// Probes the path to a host.
 fn probed(args: &Advise, host: &str) -> Result<(Sight, usize)> {
     let length = Time::from_secs_f64(args.time);
-    let measure = move |prober: &mut Prober| prober.look(length, &sys::stopped);
-    measured(host, args.state.as_deref(), args.pair.as_deref(), measure)
+    let measure = move |prober: &mut Prober| prober.look(length);
+    measured(host, &args.keys, measure)
 }
 
 /// The path: given properties have precedence over measured ones.
@@ -172,28 +171,13 @@ fn path(args: &Advise, seen: Option<&(Sight, usize)>, routers: Vec<String>) -> R
         (None, Some(seen)) => seen.trip.as_secs_f64(),
         (None, None) => return Err(Error::Input("name a path: a HOST to probe, or --rtt 80ms".to_string())),
     };
-    let loss = match (&args.loss, seen) {
-        (Some(text), _) => share(text)?,
-        (None, Some(seen)) => seen.loss,
-        (None, None) => USUAL.0,
-    };
+    let loss = args.loss.or(seen.map(|seen| seen.loss)).unwrap_or(USUAL.0);
     let rate = match (&args.rate, seen.and_then(|s| median(&s.capacity))) {
         (Some(text), _) => link("rate", "rate", text)?.rate.0 as f64,
         (None, Some(found)) => found,
         (None, None) => USUAL.1,
     };
     Ok(Path { trip, loss, rate, packet, routers })
-}
-
-/// `1%` or `0.01`.
-fn share(text: &str) -> Result<f64> {
-    let found = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
-        None => text.parse(),
-    };
-    found.ok().filter(|s| (0.0..1.0).contains(s)).ok_or_else(|| {
-        Error::Input(format!("--loss is a share of the packets, like 1% or 0.01, below 100%, not `{text}`"))
-    })
 }
 
 /// The value that `--air-loss` needs, if transmission errors on this path exceed the default of `send`.
@@ -306,7 +290,7 @@ mod tests {
             let (command, reason) = said(loss, routers, &["--loss", "5%"]);
             assert!(!command.contains("air") && !reason.contains("--air-loss"), "{command}\n{reason}");
         }
-        assert!(said(0.99, "xcp", &["--loss", "99%"]).0.ends_with(" --air-loss 90.0%"), "no more than may be said");
+        assert!(said(0.9, "xcp", &["--loss", "90%"]).0.ends_with(" --air-loss 90.0%"), "no more than may be said");
     }
 
     /// `send` takes what is recommended.
@@ -317,12 +301,5 @@ mod tests {
         let (all, ours) = (names(table()), names(followed(table())));
         assert!(["bbr", "hybla"].iter().all(|name| all.contains(*name) && !ours.contains(*name)), "{ours:?}");
         assert!(["LR-LMXCP", "cubic", "LR-LMXTCP"].iter().all(|name| ours.contains(*name)), "{ours:?}");
-    }
-
-    #[test]
-    fn shares_are_read() {
-        for (text, value) in [("1%", Some(0.01)), ("0.05", Some(0.05)), ("0", Some(0.0)), ("100%", None), ("x", None)] {
-            assert_eq!(share(text).ok(), value, "{text}");
-        }
     }
 }

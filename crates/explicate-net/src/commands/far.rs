@@ -1,12 +1,12 @@
 //! The receiver that a command names, and the keys of both ends.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
 use explicate_core::units::Rate;
 use quinn::Endpoint;
 
+use crate::cli::Keys;
 use crate::error::{Error, Result};
 use crate::files::pairing::{Invitation, State};
 use crate::files::sending::{Counters, Failure, LEAST_WINDOW, Sending};
@@ -29,14 +29,10 @@ pub(super) struct Far<'a> {
 
 impl<'a> Far<'a> {
     /// The receiver of this name and address: with the key of the line of `--pair`, or that which it was paired with.
-    pub(super) fn find(
-        (name, address): (&'a str, SocketAddr),
-        state: Option<&Path>,
-        pair: Option<&str>,
-    ) -> Result<Far<'a>> {
-        let state = State::open(state)?;
+    pub(super) fn find((name, address): (&'a str, SocketAddr), keys: &Keys) -> Result<Far<'a>> {
+        let state = State::open(keys.state.as_deref())?;
         let identity = state.identity()?;
-        let invitation = pair.map(Invitation::parse).transpose()?;
+        let invitation = keys.pair.as_deref().map(Invitation::parse).transpose()?;
         let known = match &invitation {
             Some(invitation) => Some(invitation.key),
             None => state.receiver(name)?,

@@ -1,17 +1,13 @@
 //! `explicated router` and `explicated link`.
 
-use std::net::Ipv4Addr;
-
 use explicate_build::ports::port;
 use explicate_core::port::Port;
-use explicate_core::rng::Rng;
 use explicate_core::units::{Time, per_second};
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
 use super::say::Reporter;
 use super::words;
-use crate::agent::AgentHost;
 use crate::cli::{self, Forwarding};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -69,71 +65,51 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
     if args.ports.len() < 2 {
         return Err(Error::Input("a router has at least two ports; pass --port for each".to_string()));
     }
-    let ports = || args.ports.iter().map(|written| written.split_once(':').unwrap_or((written, "")));
-    distinct(ports().map(|(name, _)| name.trim()))?;
+    let ports = args.ports.iter().map(|written| written.split_once(':').unwrap_or((written, "")));
+    let ports: Vec<(&str, &str)> = ports.map(|(name, properties)| (name.trim(), properties.trim())).collect();
+    let names = || ports.iter().map(|(name, _)| *name);
+    distinct(names())?;
     if words::link("a port", "rate = \"1Gbit/s\"", Some(&args.controller))?.routers.is_empty() {
         return Err(Error::Input(format!("`{}` has no controller for routers", args.controller)));
     }
-    let mut links = Vec::new();
-    let mut interfaces = Vec::new();
-    for (number, (name, properties)) in ports().enumerate() {
-        let link = words::link(name.trim(), properties.trim(), Some(&args.controller))?;
-        interfaces.push((name.trim().to_string(), number));
-        links.push(link);
-    }
-    let open = |(name, number): (String, usize)| {
-        let port = port(&links[number], number as u32, args.common.seed, ALL, None);
-        Interface::holding(HELD_BY_FEW, &name, Output::new(port, links[number].delay))
-    };
-    let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
-    warn_of_offloads(interfaces.iter().map(|i| &i.name[..]));
-    let agent = match args.address {
-        Some(own) => Some(agent(args, &links, own)?),
-        None => None,
-    };
+    let links = ports.iter().map(|(name, properties)| words::link(name, properties, Some(&args.controller)));
+    let links = links.collect::<Result<Vec<_>>>()?;
+    let interfaces = open(names(), &links, &args.common)?;
+    warn_of_offloads(names());
     let apart = Time::micros(args.coalesce);
-    forward((interfaces, &links), Mode::Router, agent, &args.common, apart, None)
-}
-
-/// The agent of a router, its hardware address, and for each port whether it handles the data packets.
-type RouterAgentSetup = (AgentHost, [u8; 6], Vec<bool>);
-
-fn agent(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<RouterAgentSetup> {
-    let spec = links.iter().find_map(|l| l.routers.first());
-    let rng = Rng::stream(args.common.seed, &format!("{own}/agent"));
-    if spec.is_none() {
-        return Err(Error::Input("--address is for ports with a controller, and none has a rate".to_string()));
-    }
-    let agent = spec.and_then(|spec| AgentHost::new(spec.protocol, &spec.values, own, rng));
-    let Some(agent) = agent else {
-        let message = "--address is for protocols whose routers exchange messages";
-        return Err(Error::Input(format!("{message}; those of `{}` do not", args.controller)));
-    };
-    let [a, b, c, d] = own.octets();
-    Ok((agent, [0x02, 0x6c, a, b, c, d], links.iter().map(|l| !l.routers.is_empty()).collect()))
+    forward(interfaces, &links, Mode::Router, &args.common, |forwarder| forwarder.keep_apart(apart))
 }
 
 pub(super) fn run_link(args: &cli::Link) -> Result<()> {
-    distinct([&args.a[..], &args.b].into_iter())?;
+    let names = || [&args.a[..], &args.b].into_iter();
+    distinct(names())?;
     let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
     let there = words::link(&format!("{}->{}", args.a, args.b), there, None)?;
     // Frames from one interface leave through the other.
     let links = [words::link(&format!("{}->{}", args.b, args.a), back, None)?, there];
-    let open = |(number, name): (usize, &String)| {
-        let port = port(&links[number], number as u32, args.common.seed, ALL, None);
-        Interface::holding(HELD_BY_FEW, name, Output::new(port, links[number].delay))
+    let interfaces = open(names(), &links, &args.common)?;
+    forward(interfaces, &links, Mode::Link, &args.common, |forwarder| {
+        if let Some(vlan) = args.tag {
+            forwarder.tag(vlan);
+        }
+    })
+}
+
+/// Opens interfaces, each with the port and the delay of its link.
+fn open<'a>(names: impl Iterator<Item = &'a str>, links: &[Link], args: &Forwarding) -> Result<Vec<Interface>> {
+    let open = |(number, (name, link)): (usize, (&str, &Link))| {
+        let port = port(link, number as u32, args.seed, ALL, None);
+        Interface::holding(HELD_BY_FEW, name, Output::new(port, link.delay))
     };
-    let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
-    forward((interfaces, &links), Mode::Link, None, &args.common, Time::ZERO, args.tag)
+    names.zip(links).enumerate().map(open).collect()
 }
 
 fn forward(
-    (interfaces, links): (Vec<Interface>, &[Link]),
+    interfaces: Vec<Interface>,
+    links: &[Link],
     mode: Mode,
-    agent: Option<RouterAgentSetup>,
     args: &Forwarding,
-    apart: Time,
-    vlan: Option<u16>,
+    prepare: impl FnOnce(&mut Forwarder),
 ) -> Result<()> {
     if args.real_time
         && let Err(error) = sys::go_first()
@@ -142,15 +118,7 @@ fn forward(
     }
     let clock = Clock::start();
     let mut forwarder = Forwarder::new(interfaces, mode, clock)?;
-    if let Some((agent, station, watched)) = agent {
-        forwarder.set_agent(agent, station, watched);
-    } else {
-        // An agent measures times of departure and arrival, which this would change.
-        forwarder.keep_apart(apart);
-    }
-    if let Some(vlan) = vlan {
-        forwarder.tag(vlan);
-    }
+    prepare(&mut forwarder);
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     let mut reporter = Reporter::to_stdout();
     // All sockets are open.
@@ -293,32 +261,10 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
             })
         })
         .collect();
-    let mut variables = serde_json::Map::new();
-    forwarder.probe(&mut |name, value| {
-        variables.insert(name.to_string(), json!(value));
-    });
-    json!({
-        "event": "report",
-        "variables": variables,
-        "time_s": now.to_seconds(),
-        "received": c.received,
-        "explicit": c.explicit,
-        "tagged": c.tagged,
-        "ipv6": c.ipv6,
-        "mpls": c.mpls,
-        "tunnelled": c.tunnelled,
-        "fragments": c.fragments,
-        "sent": c.sent,
-        "malformed": c.malformed,
-        "merged": c.merged,
-        "expired": c.expired,
-        "cut": c.cut,
-        "no_room": c.no_room,
-        "refused": c.refused,
-        "missed": c.missed,
-        "errors": c.errors,
-        "turns": c.turns,
-        "cpu_us_per_frame": cpu as f64 / 1e3 / c.sent.max(1) as f64,
-        "ports": ports,
-    })
+    let mut report = json!(c);
+    report["event"] = json!("report");
+    report["time_s"] = json!(now.to_seconds());
+    report["cpu_us_per_frame"] = json!(cpu as f64 / 1e3 / c.sent.max(1) as f64);
+    report["ports"] = json!(ports);
+    report
 }

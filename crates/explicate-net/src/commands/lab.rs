@@ -144,25 +144,15 @@ fn limited((run, flow, [receiver, buffer]): &(u64, String, [Time; 2])) -> serde_
 
 fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
     let to_json = |work: &lab::Work| {
-        let c = &work.counters;
-        json!({
-            "name": work.name,
-            "received": c.received,
-            "explicit": c.explicit,
-            "sent": c.sent,
-            "malformed": c.malformed,
-            "merged": c.merged,
-            "expired": c.expired,
-            "cut": c.cut,
-            "no_room": c.no_room,
-            "refused": c.refused,
-            "missed": c.missed,
-            "late_p50_us": work.late.percentile(0.5).0 as f64 / 1e3,
-            "late_p99_us": work.late.percentile(0.99).0 as f64 / 1e3,
-            "late_p999_us": work.late.percentile(0.999).0 as f64 / 1e3,
-            "late_most_us": work.late.most.0 as f64 / 1e3,
-            "cpu_us_per_frame": work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
-        })
+        let (us, cpu) = (|time: Time| json!(time.0 as f64 / 1e3), work.cpu as f64 / 1e3);
+        let mut report = json!(work.counters);
+        report["name"] = json!(work.name);
+        report["late_p50_us"] = us(work.late.percentile(0.5));
+        report["late_p99_us"] = us(work.late.percentile(0.99));
+        report["late_p999_us"] = us(work.late.percentile(0.999));
+        report["late_most_us"] = us(work.late.most);
+        report["cpu_us_per_frame"] = json!(cpu / work.counters.sent.max(1) as f64);
+        report
     };
     outcome.work.iter().map(to_json).collect()
 }

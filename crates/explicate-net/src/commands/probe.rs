@@ -1,7 +1,6 @@
 //! `explicated probe`, and the connection by which it and `advise` measure a path.
 
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +13,12 @@ use serde_json::json;
 use super::far::Far;
 use super::say::say;
 use crate::address::split;
-use crate::cli::Probe;
+use crate::cli::{Keys, Probe};
 use crate::error::{Context, Error, Result};
 use crate::files::prober::{Prober, estimator, median};
 use crate::files::sending::Failure;
 use crate::files::socket::{self, Close};
 use crate::gateway::shim;
-use crate::sys;
 
 /// Longest wait for the connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,12 +40,11 @@ fn peer(text: &str) -> Result<SocketAddrV4> {
 /// Measures the path to a receiver that this end is paired with, and the IP length of the longest packet that QUIC has found to pass.
 pub(super) fn measured<T: Send + 'static>(
     name: &str,
-    state: Option<&Path>,
-    pair: Option<&str>,
+    keys: &Keys,
     measure: impl FnOnce(&mut Prober) -> Result<T> + Send + 'static,
 ) -> Result<(T, usize)> {
     let address = peer(name)?;
-    let mut far = Far::find((name, address.into()), state, pair)?;
+    let mut far = Far::find((name, address.into()), keys)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.or_fail(|| "start a runtime".to_string())?.block_on(async {
         let (endpoint, transport) = far.open(socket::controller_config(DEFAULT_TCP, AIR_LOSS)?, Rate::mbps(1000))?;
@@ -72,8 +69,8 @@ pub(super) fn measured<T: Send + 'static>(
 
 pub(super) fn run(args: &Probe) -> Result<()> {
     let (kind, length) = (estimator(&args.estimator)?, Time::from_secs_f64(args.time));
-    let measure = move |prober: &mut Prober| prober.run(kind, length, &sys::stopped);
-    let (found, _) = measured(&args.peer, args.state.as_deref(), args.pair.as_deref(), measure)?;
+    let measure = move |prober: &mut Prober| prober.run(kind, length);
+    let (found, _) = measured(&args.peer, &args.keys, measure)?;
     // An estimator that searches needs some time to converge.
     let settled = &found.available[found.available.len() / 3..];
     let (available, capacity) = (median(settled), median(&found.capacity));

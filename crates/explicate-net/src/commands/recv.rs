@@ -64,10 +64,11 @@ async fn serve(args: &Recv) -> Result<()> {
     listening(args, address.to_string(), invitation.as_ref())?;
     let (receiving, events) = Receiving::new((state, identity), transport, store, invitation, probed, args.flows);
     tokio::spawn(receiving.clone().accept(endpoint.clone()));
-    let disk = tokio::spawn(receiving.clone().follow_disk());
+    let sweeps = tokio::spawn(receiving.clone().sweep());
     let ended = follow(args, &receiving, events, metrics.as_ref()).await;
+    receiving.stop();
     socket::close(&endpoint, Close::Stopped).await;
-    disk.abort();
+    sweeps.abort();
     ended
 }
 
@@ -115,7 +116,7 @@ fn meaning(verdict: Verdict) -> &'static str {
         Verdict::NotWritten => "could not be written; removed",
         Verdict::Full => "could not be written, because the disk is full; removed",
         Verdict::NameExists => "whole, but meanwhile there is another file of this name; kept as a part",
-        Verdict::Missing | Verdict::Checking => "not all arrived; what did is kept as a part",
+        Verdict::Missing => "not all arrived; what did is kept as a part",
     }
 }
 
@@ -238,4 +239,25 @@ fn report_end(args: &Recv, ended: &Ended) -> Result<()> {
         let rate = 8e-6 * *bytes as f64 / seconds.max(1e-9);
         format!("from {peer}: {name}{verdict}; {bytes} bytes in {seconds:.3} s, {rate:.3} Mbit/s")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn the_store_has_what_the_options_say() {
+        let of = |options: &[&str]| {
+            let args = [&["explicated", "recv", "--to", "x"], options].concat();
+            let Command::Recv(args) = Cli::try_parse_from(args).unwrap().command else { panic!("recv") };
+            let Settings { replace, quota, keep_parts, .. } = files(&args, Path::new("x"));
+            (replace, quota, keep_parts)
+        };
+        assert_eq!(of(&[]), (false, None, Duration::from_secs(86_400)));
+        let options = ["--replace", "--quota", "5MB", "--keep-parts", "60"];
+        assert_eq!(of(&options), (true, Some(5_000_000), Duration::from_secs(60)));
+    }
 }

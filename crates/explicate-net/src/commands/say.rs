@@ -99,21 +99,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_last_report_is_written_before_the_end() {
-        let (mut reads, out) = io::pipe().unwrap();
-        let reader = thread::spawn(move || {
-            let mut text = String::new();
-            reads.read_to_string(&mut text).map(|_| text)
-        });
-        let mut reporter = Reporter::to(out);
-        reporter.report("first");
-        // Longer than the pipe.
-        let last = "x".repeat(200_000);
-        reporter.finish(&last).unwrap();
-        assert_eq!(reader.join().unwrap().unwrap(), format!("first\n{last}\n"));
-    }
-
     /// What has been read in part arrives whole, and those dropped leave nothing.
     #[test]
     fn a_slow_reader_gets_whole_reports() {

@@ -85,7 +85,7 @@ fn warn_unguarded(protocol: &str) {
 
 async fn transfer(args: &Send, config: ControllerConfig) -> Result<()> {
     let address = resolve(&args.peer, UDP_PORT).or_fail(|| format!("find `{}`", args.peer))?;
-    let mut far = Far::find((&args.peer, address), args.state.as_deref(), args.pair.as_deref())?;
+    let mut far = Far::find((&args.peer, address), &args.keys)?;
     let content = content(args)?;
     let (endpoint, transport) = far.open(config, Rate::mbps(args.interface_mbps))?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;

@@ -1,9 +1,10 @@
 //! Endpoints of the laboratory: a UDP socket, the flows that it sends and those that it receives, by the core's state machines.
 //!
-//! They run in namespaces of their own, where no other host sends: flows open by their SYN alone, and carry filler data.
+//! They run in namespaces of their own, where no other host sends, and both know the scenario: flows open by their SYN alone, and
+//! carry filler data.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
 
 use explicate_core::datagram;
@@ -15,14 +16,12 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, BATCH, Batch};
 
-pub mod auth;
-pub mod hello;
 pub mod outbox;
 pub mod receiving;
 pub mod sending;
 
 use outbox::Outbox;
-use receiving::Receivers;
+use receiving::{Opens, Receivers};
 use sending::Sending;
 
 /// Longest datagram, bytes.
@@ -30,7 +29,7 @@ pub const LONGEST: usize = 9216;
 const ROUNDS: usize = 8;
 
 /// A socket with its flows.
-pub struct Endpoint {
+pub struct Endpoint<'a> {
     socket: UdpSocket,
     clock: Clock,
     waiter: Waiter,
@@ -39,15 +38,15 @@ pub struct Endpoint {
     /// Flows that it sends, by their numbers.
     pub sending: BTreeMap<u32, Sending>,
     /// Flows that it receives.
-    pub receivers: Receivers,
+    pub receivers: Receivers<'a>,
     /// The agent of this node, if its flows need one.
     pub agent: Option<AgentHost>,
 }
 
-impl Endpoint {
-    /// An endpoint at this address of this thread's namespace.
-    pub fn open(address: SocketAddrV4, clock: Clock) -> Result<Endpoint> {
-        let socket = UdpSocket::bind(address).or_fail(|| format!("bind to the address {address}"))?;
+impl<'a> Endpoint<'a> {
+    /// An endpoint in this thread's namespace, which receives the flows that `opens` makes.
+    pub fn open(clock: Clock, opens: Opens<'a>) -> Result<Endpoint<'a>> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, UDP_PORT)).or_fail(|| "open a socket".to_string())?;
         let waiter = socket
             .set_nonblocking(true)
             .and_then(|()| sys::tell_ttl_and_ecn(socket.as_fd()))
@@ -61,7 +60,7 @@ impl Endpoint {
             batch: Batch::new(LONGEST),
             out: Outbox::default(),
             sending: BTreeMap::new(),
-            receivers: Receivers::default(),
+            receivers: Receivers::new(opens),
             agent: None,
         })
     }
@@ -71,8 +70,8 @@ impl Endpoint {
     }
 
     /// Sends and receives until `until`, or until `stop` returns true.
-    pub fn run(&mut self, until: Time, stop: &dyn Fn(&Endpoint) -> bool) -> Result<()> {
-        while self.clock.now() < until && !stop(self) {
+    pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
+        while self.clock.now() < until && !stop() {
             self.turn()?;
             let flows = self.sending.values().map(Sending::due).min().unwrap_or(Time::NEVER);
             let agent = self.agent.as_ref().map_or(Time::NEVER, AgentHost::due);
@@ -126,11 +125,7 @@ impl Endpoint {
             if self.out.is_full() {
                 self.out.flush(self.socket.as_fd());
             }
-            self.out.push(SocketAddrV4::new(to, UDP_PORT), &packet, &SackRanges::NONE, |room| {
-                let more = more.min(room.len());
-                room[..more].fill(0);
-                more
-            });
+            self.out.push(SocketAddrV4::new(to, UDP_PORT), &packet, &SackRanges::NONE, more);
         }
     }
 
@@ -146,17 +141,16 @@ impl Endpoint {
                 agent.handle_control(now, *from.ip(), &read.packet);
             }
         } else if header.has(flag::ACK) {
-            // Only the flow's receiver may acknowledge.
-            if let Some(flow) = self.sending.get_mut(&header.flow()).filter(|flow| flow.peer == from) {
+            if let Some(flow) = self.sending.get_mut(&header.flow()) {
                 flow.handle_packet(now, &read.packet, &read.sack);
             }
         } else {
-            let (key, payload) = ((from, header.flow()), &message.bytes[read.payload..]);
+            let key = (from, header.flow());
             if let Some(agent) = &mut self.agent {
                 let own = agent.own;
                 agent.handle_data(now, &mut read.packet, own, None);
             }
-            self.receivers.handle_packet(now, key, &mut read.packet, payload, &mut self.out);
+            self.receivers.handle_packet(now, key, &mut read.packet, &mut self.out);
         }
     }
 }

@@ -26,22 +26,17 @@ impl Outbox {
     pub fn is_full(&self) -> bool {
         self.waiting.len() == BATCH
     }
-    /// Adds a packet; `more` writes its payload into a buffer and returns its length. If the queue is full, the
-    /// packet is dropped, as by a network.
-    pub fn push(
-        &mut self,
-        to: SocketAddrV4,
-        packet: &Packet,
-        sack: &SackRanges,
-        more: impl FnOnce(&mut [u8]) -> usize,
-    ) {
+    /// Adds a packet with this many bytes of payload, zeros, as far as they fit. If the queue is full, the packet is dropped, as by
+    /// a network.
+    pub fn push(&mut self, to: SocketAddrV4, packet: &Packet, sack: &SackRanges, payload: usize) {
         if self.is_full() {
             return;
         }
-        let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST];
+        let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST - IP_UDP_LEN];
         let Some(headers) = slot.first_chunk_mut::<MOST_HEADERS>() else { return }; // never: `LONGEST` is longer
         let length = datagram::write(packet, sack, headers);
-        let total = length + more(&mut slot[length..LONGEST - IP_UDP_LEN]);
+        let total = (length + payload).min(slot.len());
+        slot[length..total].fill(0);
         self.waiting.push((total, to, packet.tos));
     }
     /// Sends all queued datagrams.

@@ -52,39 +52,30 @@ impl Kind {
     }
 }
 
-/// The verdict on a transfer.
+/// The verdict on a transfer. The number 5 was of an older transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// All data arrived, and the digest is right.
-    Same,
+    Same = 1,
     /// All data arrived, but the digest differs.
-    Differs,
+    Differs = 2,
     /// Some data are missing.
-    Missing,
+    Missing = 3,
     /// It could not be written.
-    NotWritten,
-    /// All data arrived, and the digest is being computed.
-    Checking,
+    NotWritten = 4,
     /// The disk is full.
-    Full,
+    Full = 6,
     /// All data arrived, but another file got its name meanwhile.
-    NameExists,
+    NameExists = 7,
 }
 
-const VERDICTS: [Verdict; 7] = [
-    Verdict::Same,
-    Verdict::Differs,
-    Verdict::Missing,
-    Verdict::NotWritten,
-    Verdict::Checking,
-    Verdict::Full,
-    Verdict::NameExists,
-];
+const VERDICTS: [Verdict; 6] =
+    [Verdict::Same, Verdict::Differs, Verdict::Missing, Verdict::NotWritten, Verdict::Full, Verdict::NameExists];
 
 impl Verdict {
     /// Its number in messages.
     pub fn number(self) -> u8 {
-        self as u8 + 1
+        self as u8
     }
     /// What it means to the sender's user, unless all is well; the receiver may have held a part before this transfer.
     pub fn problem(self, held_before: bool) -> Option<&'static str> {
@@ -95,7 +86,7 @@ impl Verdict {
                  changed; the other end has removed it: send it again"
             }
             Verdict::Differs => "the received file differs from the one sent: its SHA-256 differs",
-            Verdict::Missing | Verdict::Checking => "the other end has not received everything",
+            Verdict::Missing => "the other end has not received everything",
             Verdict::NotWritten => "the other end could not write the file",
             Verdict::Full => "the other end's disk is full",
             Verdict::NameExists => "meanwhile the other end has another file of this name, and does not replace it",
@@ -103,7 +94,7 @@ impl Verdict {
     }
     /// The verdict of this number.
     pub fn of(number: u8) -> Option<Verdict> {
-        VERDICTS.get((number as usize).wrapping_sub(1)).copied()
+        VERDICTS.into_iter().find(|verdict| verdict.number() == number)
     }
 }
 
@@ -291,7 +282,7 @@ mod tests {
         assert_eq!(read_verdict(verdict(Verdict::Full, 3)), Some((Verdict::Full, 3)));
         for number in 0..=255 {
             assert_eq!(read_answer([number; ANSWER]).is_some(), number == 0 || (7..=14).contains(&number));
-            assert_eq!(read_verdict([number; ANSWER]).is_some(), (1..=7).contains(&number));
+            assert_eq!(read_verdict([number; ANSWER]).is_some(), matches!(number, 1..=4 | 6 | 7));
         }
     }
 }

@@ -9,15 +9,24 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use ring::rand::{SecureRandom, SystemRandom};
+
 use crate::digest::sha256;
-use crate::endpoint::auth::{hex, random, unhex};
 use crate::error::{Context, Error, Result};
 use crate::gateway::identity::{Identity, PublicKey, keygen};
+use crate::hex::{hex, unhex};
 
 /// What an invitation begins with.
 const LABEL: &str = "explicate-pair-1:";
 /// Bytes of a secret.
 pub const SECRET: usize = 16;
+
+/// Random bytes of the system.
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| Error::Failed("cannot read random bytes".to_string()))?;
+    Ok(bytes)
+}
 
 /// What a receiver gives to a sender, as one line.
 #[derive(Clone, PartialEq, Eq)]

@@ -23,8 +23,8 @@ use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
+use super::pairing::random;
 use crate::clock::Clock;
-use crate::endpoint::auth::random;
 use crate::error::Result;
 
 const PROBE: u8 = 0x83;

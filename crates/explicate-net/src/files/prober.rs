@@ -126,11 +126,7 @@ impl Prober {
 
     fn push(&mut self, index: u16, ip_len: u16) {
         let packet = Probe { index, permit: self.permit, sent: self.clock.now(), came: None }.to_packet();
-        self.out.push(self.peer, &packet, &SackRanges::NONE, |room| {
-            let more = (ip_len as usize).saturating_sub(HEADERS).min(room.len());
-            room[..more].fill(0);
-            more
-        });
+        self.out.push(self.peer, &packet, &SackRanges::NONE, (ip_len as usize).saturating_sub(HEADERS));
     }
 
     /// Echoes received: number, time of sending and time of arrival of the probe.
@@ -151,14 +147,13 @@ impl Prober {
     }
 
     /// Measures round-trip time and losses for this time and a little more.
-    pub fn look(&mut self, length: Time, stop: &dyn Fn() -> bool) -> Result<Sight> {
-        let mut found = Found::default();
-        self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
+    pub fn look(&mut self, length: Time) -> Result<Sight> {
+        let capacity = self.pairs(length.min(Time::secs(1)))?;
         let (mut trips, mut sent, mut next) = (Vec::new(), 0u16, self.clock.now());
         let end = self.clock.now() + length;
         // The last ones need a round trip to return.
         let late = end + LATE;
-        while self.clock.now() < late && !stop() {
+        while self.clock.now() < late && !sys::stopped() {
             let now = self.clock.now();
             let slowest = trips.iter().copied().fold(0.0, f64::max);
             if now >= end + Time::from_secs_f64(2.0 * slowest) + Time::millis(100) {
@@ -179,7 +174,7 @@ impl Prober {
         }
         let Some(trip) = median(&trips) else { return Err(self.no_answer()) };
         let back = (trips.len() as f64 / sent.max(1) as f64).min(1.0);
-        Ok(Sight { trip: Time::from_secs_f64(trip), loss: 1.0 - back.sqrt(), capacity: found.capacity })
+        Ok(Sight { trip: Time::from_secs_f64(trip), loss: 1.0 - back.sqrt(), capacity })
     }
     /// No probe was answered.
     fn no_answer(&self) -> Error {
@@ -188,12 +183,11 @@ impl Prober {
     }
 
     /// Measures for this time, with this estimator.
-    pub fn run(&mut self, kind: &AnyEstimatorKind, length: Time, stop: &dyn Fn() -> bool) -> Result<Found> {
-        let mut found = Found::default();
-        self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
+    pub fn run(&mut self, kind: &AnyEstimatorKind, length: Time) -> Result<Found> {
+        let mut found = Found { capacity: self.pairs(length.min(Time::secs(1)))?, ..Found::default() };
         let now = self.clock.now();
         let (mut estimator, end) = (build(kind, self.peer, self.permit, now), now + length);
-        while self.clock.now() < end && !stop() {
+        while self.clock.now() < end && !sys::stopped() {
             let now = self.clock.now();
             while let Some(probe) = estimator.poll_probe(now) {
                 if self.out.is_full() {
@@ -220,13 +214,13 @@ impl Prober {
         Ok(found)
     }
 
-    /// Pairs of packets sent back to back, after a packet that wakes the processors on the path: an idle processor
+    /// Estimates of the capacity by pairs of packets sent back to back, after a packet that wakes the processors on the path: an idle processor
     /// handles its first packet late, and the next two on time.
-    fn pairs(&mut self, length: Time, found: &mut Found, stop: &dyn Fn() -> bool) -> Result<()> {
+    fn pairs(&mut self, length: Time) -> Result<Vec<f64>> {
         let end = self.clock.now() + length;
-        let mut first: Vec<Option<Time>> = Vec::new();
+        let (mut first, mut capacity): (Vec<Option<Time>>, _) = (Vec::new(), Vec::new());
         let mut next = self.clock.now();
-        while self.clock.now() < end && !stop() {
+        while self.clock.now() < end && !sys::stopped() {
             if self.clock.now() >= next && first.len() < 0x3fff {
                 let index = PAIRS | (2 * first.len()) as u16;
                 self.push(PAIRS | WAKER, PAIR_LEN);
@@ -241,13 +235,13 @@ impl Prober {
                 match (index & 1, *pair) {
                     (0, _) => *pair = Some(came),
                     (_, Some(before)) if came > before => {
-                        found.capacity.push(8.0 * PAIR_LEN as f64 / came.since(before).as_secs_f64());
+                        capacity.push(8.0 * PAIR_LEN as f64 / came.since(before).as_secs_f64());
                     }
                     _ => {}
                 }
             }
             self.waiter.wait(&[self.socket.as_fd()], next.min(end)).or_fail(|| "wait".to_string())?;
         }
-        Ok(())
+        Ok(capacity)
     }
 }

@@ -1,7 +1,6 @@
 //! The receiving end.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,15 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 
 use super::message::{self, HEADER, Kind, Refusal, Verdict};
 use super::pairing::{Invitation, SECRET, State};
+use super::part::Part;
 use super::probed::Probed;
 use super::socket::Close;
-use super::store::{Offer, Part, Store};
+use super::store::{Offer, Store};
 use crate::clock::Clock;
-use crate::digest::{LEN as SHA, Sha256};
+use crate::digest::{self, LEN as SHA};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::shim::canonical;
 use crate::gateway::silence;
@@ -26,10 +26,10 @@ use crate::gateway::tunnel::Tunnel;
 
 /// Bytes that are written at a time.
 const CHUNK: usize = 256 << 10;
-/// How often the disk's threads are asked: for room and verdicts, and while nothing is written.
-const IDLE: Duration = Duration::from_secs(1);
-/// See there.
-const DISK: Duration = Duration::from_millis(2);
+/// Files that are verified at a time.
+const CHECKS: usize = 4;
+/// Interval between two searches for abandoned parts.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// A connection by which nothing arrives for this time gives its part up to the next one of the same sender.
 const SILENT: Duration = Duration::from_secs(3);
 /// How long a peer may take for the first bytes of a stream.
@@ -77,11 +77,9 @@ pub struct Receiving {
     state: State,
     identity: Identity,
     transport: Transport,
-    store: Option<Mutex<Store>>,
-    /// Parts that wait for their verdicts, by serial number.
-    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Verdict>>>,
-    /// A part begins to wait.
-    writes: Notify,
+    store: Option<Arc<Store>>,
+    /// Verifications at a time.
+    checks: Semaphore,
     /// The connections that write parts, by sender and digest.
     writers: Mutex<BTreeMap<(PublicKey, [u8; SHA]), Writer>>,
     invitation: Mutex<Option<Invitation>>,
@@ -121,21 +119,20 @@ impl Receiving {
     pub fn new(
         (state, identity): (State, Identity),
         transport: Transport,
-        store: Option<Store>,
+        store: Option<Arc<Store>>,
         invitation: Option<Invitation>,
         probed: Arc<Probed>,
         most: u32,
     ) -> (Arc<Receiving>, mpsc::UnboundedReceiver<Event>) {
         let (events, happens) = mpsc::unbounded_channel();
-        let (waiting, writes, writers, counters) = Default::default();
-        let (store, invitation) = (store.map(Mutex::new), Mutex::new(invitation));
+        let (writers, counters) = Default::default();
+        let (checks, invitation) = (Semaphore::new(CHECKS), Mutex::new(invitation));
         let receiving = Receiving {
             state,
             identity,
             transport,
             store,
-            waiting,
-            writes,
+            checks,
             writers,
             invitation,
             probed,
@@ -151,18 +148,19 @@ impl Receiving {
         let _ = self.events.send(event);
     }
 
-    /// Forwards the results of writes to the transfers. Never returns.
-    pub async fn follow_disk(self: Arc<Receiving>) {
+    /// Removes abandoned parts now and then. Never returns.
+    pub async fn sweep(self: Arc<Receiving>) {
         let Some(store) = &self.store else { return };
         loop {
-            // The store also removes abandoned parts; that needs a call now and then.
-            let pause = if lock(&self.waiting).is_empty() { IDLE } else { DISK };
-            let _ = tokio::time::timeout(pause, self.writes.notified()).await;
-            for (serial, verdict) in lock(store).poll() {
-                if let Some(waits) = lock(&self.waiting).remove(&serial) {
-                    let _ = waits.send(verdict);
-                }
-            }
+            tokio::time::sleep(SWEEP_EVERY).await;
+            let store = store.clone();
+            let _ = tokio::task::spawn_blocking(move || store.sweep()).await;
+        }
+    }
+    /// Aborts verifications, because the program ends.
+    pub fn stop(&self) {
+        if let Some(store) = &self.store {
+            store.stop();
         }
     }
 
@@ -286,13 +284,13 @@ impl Receiving {
     fn with_store<T>(
         &self,
         offer: &Offer,
-        what: impl FnOnce(&mut Store) -> std::result::Result<T, Refusal>,
+        what: impl FnOnce(&Arc<Store>) -> std::result::Result<T, Refusal>,
     ) -> std::result::Result<T, Refusal> {
         let store = self.store.as_ref().ok_or(Refusal::NoFiles)?;
         if !message::is_name(&offer.name) {
             return Err(Refusal::Nonsense);
         }
-        what(&mut lock(store))
+        what(store)
     }
 
     async fn take_filler(&self, stream: &mut Stream) -> std::result::Result<(), Broken> {
@@ -335,28 +333,13 @@ impl Receiving {
                 return stream.send.finish().map_err(|_| Broken);
             }
         };
-        let (told, mut verdict) = oneshot::channel();
-        lock(&self.waiting).insert(part.serial(), told);
-        self.writes.notify_one();
         lock(&self.writers).insert((key, offer.digest), Writer { connection: stream.connection.clone(), asked: None });
-        stream.say(&message::answer(Ok(part.held()))).await?;
-        let taken = tokio::select! {
-            taken = self.take_content(&part, offer, stream) => taken,
-            // The disk is full, for example.
-            early = &mut verdict => Ok(early.ok()),
+        let outcome = match stream.say(&message::answer(Ok(part.held()))).await {
+            Ok(()) => self.take_content(part, stream).await,
+            Err(broken) => Err(broken),
         };
-        let outcome = match taken {
-            Ok(Some(early)) => early,
-            Ok(None) => {
-                part.finish();
-                verdict.await.map_err(|_| Broken)?
-            }
-            Err(Broken) => Verdict::Missing,
-        };
-        lock(&self.waiting).remove(&part.serial());
         lock(&self.writers).remove(&(key, offer.digest));
-        drop(part);
-        self.end(stream, Some(offer), outcome).await
+        self.end(stream, Some(offer), outcome?).await
     }
 
     /// The sender of a part asks for it again by another connection. If nothing arrives by the first one any more, that one ends.
@@ -374,45 +357,48 @@ impl Receiving {
         }
     }
 
-    /// Writes what is missing of a file; `None` when all of it has arrived.
-    async fn take_content(
-        &self,
-        part: &Part,
-        offer: &Offer,
-        stream: &mut Stream,
-    ) -> std::result::Result<Option<Verdict>, Broken> {
-        let (mut missing, mut block) = (offer.size - part.held(), Vec::with_capacity(CHUNK));
-        let outcome = loop {
+    /// Writes what is missing of a file, and verifies it.
+    async fn take_content(&self, mut part: Part, stream: &mut Stream) -> std::result::Result<Verdict, Broken> {
+        let (mut missing, mut block) = (part.missing(), Vec::with_capacity(CHUNK));
+        let whole = loop {
             match stream.receive.read_chunk(CHUNK, true).await {
                 Ok(Some(chunk)) => {
                     self.count(stream, chunk.bytes.len());
                     // More than was offered.
-                    let Some(left) = missing.checked_sub(chunk.bytes.len() as u64) else { break Err(Broken) };
+                    let Some(left) = missing.checked_sub(chunk.bytes.len() as u64) else { break false };
                     missing = left;
                     block.extend_from_slice(&chunk.bytes);
                     if block.len() >= CHUNK {
-                        write(part, std::mem::replace(&mut block, Vec::with_capacity(CHUNK))).await;
+                        let full = std::mem::replace(&mut block, Vec::with_capacity(CHUNK));
+                        part = match on_disk(move || part.write(&full).map(|()| part)).await? {
+                            Ok(part) => part,
+                            // The disk is full, for example.
+                            Err(verdict) => return Ok(verdict),
+                        };
                     }
                 }
                 // An end before the last byte is no end.
-                Ok(None) if missing > 0 => break Ok(Some(Verdict::Missing)),
-                Ok(None) => break Ok(None),
-                Err(_) => break Err(Broken),
+                Ok(None) => break missing == 0,
+                Err(_) => break false,
             }
         };
-        part.write_last(block);
-        outcome
+        let _turn = if whole { self.checks.acquire().await.ok() } else { None };
+        on_disk(move || match part.write(&block) {
+            Err(verdict) => verdict,
+            Ok(()) if whole => part.finish(),
+            Ok(()) => Verdict::Missing,
+        })
+        .await
     }
 
     /// Whether the file is there already, with the offered content.
     async fn is_there(&self, offer: &Offer) -> bool {
-        let Some(file) = self.store.as_ref().and_then(|store| lock(store).existing(&offer.name)) else { return false };
+        let Some(file) = self.store.as_ref().and_then(|store| store.existing(&offer.name)) else { return false };
         if file.metadata().is_ok_and(|facts| facts.len() != offer.size) {
             return false;
         }
-        let digest = offer.digest;
-        let same = tokio::task::spawn_blocking(move || sha256(file).is_ok_and(|found| found == digest));
-        same.await.unwrap_or(false)
+        let found = tokio::task::spawn_blocking(move || digest::of_file(&file, u64::MAX, || false)).await;
+        found.is_ok_and(|found| found.is_ok_and(|found| found == Some((offer.digest, offer.size))))
     }
 
     /// Sends the verdict, and reports the end.
@@ -422,7 +408,7 @@ impl Receiving {
         offer: Option<&Offer>,
         verdict: Verdict,
     ) -> std::result::Result<(), Broken> {
-        let folder = || self.store.as_ref().map(|store| lock(store).folder().to_path_buf()).unwrap_or_default();
+        let folder = || self.store.as_ref().map(|store| store.folder().to_path_buf()).unwrap_or_default();
         let path = offer.map(|offer| folder().join(&offer.name));
         let (bytes, lasted) = (stream.bytes, stream.begun.elapsed());
         let peer = canonical(stream.connection.remote_address());
@@ -433,19 +419,9 @@ impl Receiving {
     }
 }
 
-/// The SHA-256 of a file.
-fn sha256(mut file: File) -> std::io::Result<[u8; SHA]> {
-    let mut hash = Sha256::default();
-    std::io::copy(&mut file, &mut hash)?;
-    Ok(hash.finish())
-}
-
-/// Appends to a part, at the disk's pace.
-async fn write(part: &Part, mut bytes: Vec<u8>) {
-    while let Err(again) = part.write(bytes) {
-        bytes = again;
-        tokio::time::sleep(DISK).await;
-    }
+/// Does something that waits for the disk.
+async fn on_disk<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> std::result::Result<T, Broken> {
+    tokio::task::spawn_blocking(what).await.map_err(|_| Broken)
 }
 
 /// A stream of a sender.

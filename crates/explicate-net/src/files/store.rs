@@ -9,21 +9,24 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use super::disk::{Desk, Disk, ENDING, Outcome, PARTS, Work, listing};
-use super::message::{Refusal, Verdict};
+use super::message::Refusal;
+use super::part::Part;
 use crate::digest::LEN as SHA;
-use crate::endpoint::auth::hex;
 use crate::error::{Error, Result};
+use crate::hex::hex;
 use crate::sys;
 
-/// Interval between two searches for abandoned parts.
-const SWEEP_EVERY: Duration = Duration::from_secs(600);
+/// Name of the folder of parts, within that of the files.
+const PARTS: &str = ".explicate-parts";
+/// Suffix of the name of a part.
+const ENDING: &str = ".part";
 /// Interval between two counts of the folder's size.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// The reserve of a disk that received files do not use: this share, but at most this many bytes.
@@ -68,18 +71,22 @@ pub struct Offer {
 pub struct Store {
     settings: Settings,
     folder: Arc<File>,
-    /// The folder of parts, open while there are transfers.
-    parts: Option<Arc<File>>,
-    disk: Disk,
-    /// Open transfers, by the serial number of their parts.
-    claims: BTreeMap<u64, Claim>,
-    serial: u64,
-    /// When abandoned parts were last searched for, ns of the monotonic clock.
-    swept: u64,
-    /// The folder's size at the last count.
-    counted: Option<Counted>,
     /// Permissions that are removed (the umask).
     mask: u32,
+    /// The program ends: verifications are aborted.
+    stopped: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The folder of parts, open while there are transfers.
+    parts: Option<Arc<File>>,
+    /// Open transfers, by their serial numbers.
+    claims: BTreeMap<u64, Claim>,
+    serial: u64,
+    /// The folder's size at the last count.
+    counted: Option<Counted>,
 }
 
 /// The resources of an open transfer.
@@ -87,18 +94,34 @@ struct Claim {
     part: String,
     name: String,
     size: u64,
-    work: Weak<Work>,
+    written: Arc<AtomicU64>,
 }
 
 impl Claim {
-    /// Whether the transfer still goes on. If not, [`Store::poll`] will remove it.
-    fn is_open(&self) -> bool {
-        self.work.upgrade().is_some_and(|work| !work.settled.load(Ordering::Relaxed))
-    }
     /// Bytes not written yet.
     fn left(&self) -> u64 {
-        let written = self.work.upgrade().map_or(0, |work| work.written.load(Ordering::Relaxed));
-        self.size.saturating_sub(written)
+        self.size.saturating_sub(self.written.load(Ordering::Relaxed))
+    }
+}
+
+/// What a transfer holds of its store until it is dropped.
+pub(super) struct Claimed {
+    store: Arc<Store>,
+    serial: u64,
+}
+
+impl Claimed {
+    pub(super) fn is_stopped(&self) -> bool {
+        self.store.stopped.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        let mut state = self.store.state();
+        state.claims.remove(&self.serial);
+        state.counted = None;
+        self.store.tidy(&mut state);
     }
 }
 
@@ -109,95 +132,56 @@ struct Counted {
     parts: BTreeMap<String, u64>,
 }
 
-/// A part that this transfer alone writes, in order.
-pub struct Part {
-    work: Arc<Work>,
-    desk: Desk,
-    held: u64,
-}
-
-impl Part {
-    /// Bytes of earlier transfers.
-    pub fn held(&self) -> u64 {
-        self.held
-    }
-    /// Its serial number in [`Store::poll`].
-    pub fn serial(&self) -> u64 {
-        self.work.serial
-    }
-    /// Appends these bytes; returns them if the disk does not keep up.
-    pub fn write(&self, bytes: Vec<u8>) -> std::result::Result<(), Vec<u8>> {
-        self.desk.write(&self.work, bytes)
-    }
-    /// Appends the last bytes.
-    pub fn write_last(&self, bytes: Vec<u8>) {
-        self.desk.write_last(&self.work, bytes);
-    }
-    /// Ends the part; [`Store::poll`] returns its verdict later.
-    pub fn finish(&self) {
-        self.desk.finish(&self.work);
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.desk.leave(&self.work);
-    }
-}
-
 impl Store {
     /// Opens a folder, which this process has to be permitted to write into.
-    pub fn open(settings: Settings) -> Result<Store> {
+    pub fn open(settings: Settings) -> Result<Arc<Store>> {
         let path = settings.folder.clone();
         let fail = |reason: io::Error| Error::Failed(unwritable(&path, &reason));
         let folder = Arc::new(File::open(&settings.folder).map_err(fail)?);
         make_parts(&folder).map_err(fail)?;
-        let disk = Disk::start().map_err(fail)?;
-        disk.sweep(&folder, settings.keep_parts);
-        let (claims, swept) = (BTreeMap::new(), sys::monotonic());
-        Ok(Store { settings, folder, parts: None, disk, claims, serial: 0, swept, counted: None, mask: mask() })
+        let (stopped, state) = Default::default();
+        let store = Arc::new(Store { settings, folder, mask: mask(), stopped, state });
+        store.sweep();
+        Ok(store)
+    }
+    /// Aborts verifications; their parts are kept.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a part for a file that `peer` offers, or returns why it is refused. Existing files are not changed.
-    pub fn take(&mut self, peer: impl Display, offer: &Offer) -> std::result::Result<Part, Refusal> {
+    pub fn take(self: &Arc<Store>, peer: impl Display, offer: &Offer) -> std::result::Result<Part, Refusal> {
+        let mut state = self.state();
         let part = format!("{peer}-{}{ENDING}", hex(&offer.digest));
         let (folder, name) = self.find_folder(&offer.name)?;
-        self.is_free(&part, offer, (&folder, name))?;
-        let parts = self.open_parts()?;
+        self.is_free(&state, &part, offer, (&folder, name))?;
+        let parts = self.open_parts(&state)?;
         let there = held(&parts, &part).map_err(|error| self.unusable(&error))?;
         let held = match &there {
             Some((file, _)) if file.try_lock().is_err() => return Err(Refusal::Busy),
             Some((_, length)) if *length <= offer.size => *length,
             _ => 0,
         };
-        if let Err(refusal) = self.has_room(&part, offer, held) {
-            self.tidy();
+        if let Err(refusal) = self.has_room(&mut state, &part, offer, held) {
+            self.tidy(&mut state);
             return Err(refusal);
         }
         // Another receiver of this folder may have removed it before it was locked.
         let there = there.filter(|(file, _)| file.metadata().is_ok_and(|meta| meta.nlink() == 1));
         let held = if there.is_some() { held } else { 0 };
-        let file = self.open_part(&parts, &part, there.map(|(file, _)| file), held)?;
-        self.parts = Some(parts.clone());
-        self.serial += 1;
-        let work = Arc::new(Work {
-            serial: self.serial,
-            file,
-            parts,
-            folder,
-            part: part.clone(),
-            name: name.to_string(),
-            size: offer.size,
-            digest: offer.digest,
-            mode: offer.mode & 0o777 & !self.mask,
-            modified: offer.modified,
-            replace: self.settings.replace,
-            written: AtomicU64::new(held),
-            settled: AtomicBool::new(false),
-        });
-        let (name, size, weak) = (offer.name.clone(), offer.size, Arc::downgrade(&work));
-        self.claims.insert(self.serial, Claim { part, name, size, work: weak });
-        Ok(Part { work, desk: self.disk.desk(), held })
+        let file = self.open_part(&mut state, &parts, &part, there.map(|(file, _)| file), held)?;
+        state.parts = Some(parts.clone());
+        state.serial += 1;
+        let (serial, written, size) = (state.serial, Arc::new(AtomicU64::new(held)), offer.size);
+        let claim = Claim { part: part.clone(), name: offer.name.clone(), size, written: written.clone() };
+        state.claims.insert(serial, claim);
+        let claimed = Claimed { store: self.clone(), serial };
+        let offer = Offer { mode: offer.mode & 0o777 & !self.mask, ..offer.clone() };
+        let replace = self.settings.replace;
+        Ok(Part { file, parts, folder, part, offer, replace, held, written, settled: false, claimed })
     }
     /// Logs why the folder cannot be used; the sender gets no details.
     fn unusable(&self, error: &io::Error) -> Refusal {
@@ -235,30 +219,36 @@ impl Store {
         file.metadata().ok().filter(std::fs::Metadata::is_file).map(|_| file)
     }
     /// Whether no file and no transfer has this name or this part.
-    fn is_free(&self, part: &str, offer: &Offer, (folder, name): (&File, &str)) -> std::result::Result<(), Refusal> {
+    fn is_free(
+        &self,
+        state: &State,
+        part: &str,
+        offer: &Offer,
+        (folder, name): (&File, &str),
+    ) -> std::result::Result<(), Refusal> {
         match sys::find_at(folder, name).map_err(|error| self.unusable(&error))? {
             Some(is_folder) if is_folder || !self.settings.replace => return Err(Refusal::NameExists),
             _ => {}
         }
-        let mut open = self.claims.values().filter(|claim| claim.is_open());
-        if open.clone().any(|claim| claim.part == part) {
+        if state.claims.values().any(|claim| claim.part == part) {
             return Err(Refusal::Busy);
         }
-        if open.any(|claim| claim.name == offer.name) {
+        if state.claims.values().any(|claim| claim.name == offer.name) {
             return Err(Refusal::NameTaken);
         }
         Ok(())
     }
     /// The folder of the parts.
-    fn open_parts(&self) -> std::result::Result<Arc<File>, Refusal> {
-        match &self.parts {
+    fn open_parts(&self, state: &State) -> std::result::Result<Arc<File>, Refusal> {
+        match &state.parts {
             Some(parts) => Ok(parts.clone()),
             None => make_parts(&self.folder).map(Arc::new).map_err(|error| self.unusable(&error)),
         }
     }
     /// The file of a part, locked: the one that is there and holds so much, or a new one.
     fn open_part(
-        &mut self,
+        &self,
+        state: &mut State,
         parts: &File,
         part: &str,
         there: Option<File>,
@@ -271,7 +261,7 @@ impl Store {
         let file = file.map_err(|error| match error.kind() {
             // Another receiver of this folder has just made the part, or removed the empty folder of the parts.
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => {
-                self.parts = None;
+                state.parts = None;
                 Refusal::Busy
             }
             _ => self.unusable(&error),
@@ -281,70 +271,60 @@ impl Store {
     }
 
     /// Whether what is still to come of a file may come.
-    fn has_room(&mut self, part: &str, offer: &Offer, held: u64) -> std::result::Result<(), Refusal> {
+    fn has_room(&self, state: &mut State, part: &str, offer: &Offer, held: u64) -> std::result::Result<(), Refusal> {
         let (free, all) = sys::space(&self.folder).map_err(|_| Refusal::NotWritable)?;
         let spared = (all / SPARED.0).min(SPARED.1);
-        let promised: u64 = self.claims.values().map(Claim::left).fold(0, u64::saturating_add);
+        let promised: u64 = state.claims.values().map(Claim::left).fold(0, u64::saturating_add);
         let wanted = (offer.size - held).saturating_add(promised).saturating_add(spared);
         if offer.size > i64::MAX as u64 || wanted > free {
             return Err(Refusal::NoSpace);
         }
         let Some(quota) = self.settings.quota else { return Ok(()) };
-        let fits = self.used(part, offer).saturating_add(offer.size) <= quota;
+        let fits = self.used(state, part, offer).saturating_add(offer.size) <= quota;
         if fits { Ok(()) } else { Err(Refusal::Quota) }
     }
     /// Bytes of the folder's files and parts, those that are promised included, without what this offer takes the place of.
-    fn used(&mut self, own: &str, offer: &Offer) -> u64 {
-        if self.counted.as_ref().is_none_or(|counted| since(counted.at) > COUNT_EVERY) {
+    fn used(&self, state: &mut State, own: &str, offer: &Offer) -> u64 {
+        if state.counted.as_ref().is_none_or(|counted| since(counted.at) > COUNT_EVERY) {
             let files = bytes_in(&self.folder);
             let parts = sys::open_folder_at(&self.folder, PARTS).map(|parts| listing(&parts)).unwrap_or_default();
-            self.counted = Some(Counted { at: sys::monotonic(), files, parts: parts.into_iter().collect() });
+            state.counted = Some(Counted { at: sys::monotonic(), files, parts: parts.into_iter().collect() });
         }
-        let Some(counted) = &self.counted else { return 0 };
-        let claimed = |part: &str| part == own || self.claims.values().any(|claim| claim.part == part);
+        let Some(counted) = &state.counted else { return 0 };
+        let claimed = |part: &str| part == own || state.claims.values().any(|claim| claim.part == part);
         let kept: u64 = counted.parts.iter().filter(|(part, _)| !claimed(part)).map(|(_, length)| length).sum();
-        let promised = self.claims.values().map(|claim| claim.size).fold(0, u64::saturating_add);
+        let promised = state.claims.values().map(|claim| claim.size).fold(0, u64::saturating_add);
         let replaced = std::fs::symlink_metadata(self.settings.folder.join(&offer.name)).map_or(0, |meta| meta.len());
         counted.files.saturating_sub(replaced).saturating_add(kept).saturating_add(promised)
     }
 
-    /// Verdicts of the parts that ended since the last call, by their serial numbers.
-    pub fn poll(&mut self) -> Vec<(u64, Verdict)> {
-        if since(self.swept) > SWEEP_EVERY {
-            self.swept = sys::monotonic();
-            self.disk.sweep(&self.folder, self.settings.keep_parts);
-        }
-        let mut ended = Vec::new();
-        for (serial, outcome) in self.disk.poll() {
-            match outcome {
-                Outcome::Ended(verdict) => ended.push((serial, verdict)),
-                Outcome::Left => {
-                    self.claims.remove(&serial);
-                    self.counted = None;
-                    self.tidy();
-                }
+    /// Removes parts that have not changed for long and that no transfer has open.
+    pub fn sweep(&self) {
+        let Ok(parts) = sys::open_folder_at(&self.folder, PARTS) else { return };
+        let now = Duration::from_nanos(sys::monotonic() + sys::wall_ahead());
+        for (name, _) in listing(&parts) {
+            let Ok(file) = sys::open_file_at(&parts, &name) else { continue };
+            let old = |meta: std::fs::Metadata| {
+                let age = now.checked_sub(meta.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?)?;
+                (meta.is_file() && meta.nlink() > 0 && age > self.settings.keep_parts).then_some(())
+            };
+            if name.ends_with(ENDING) && file.metadata().ok().and_then(old).is_some() && file.try_lock().is_ok() {
+                tracing::info!(part = name, "removed an abandoned part");
+                let _ = sys::remove_at(&parts, &name, false);
             }
         }
-        ended
+        self.tidy(&mut self.state());
     }
-    /// Removes the folder of the parts if it is empty. Only this thread does, which makes it too.
-    fn tidy(&mut self) {
-        if self.claims.is_empty() {
-            self.parts = None;
+    /// Removes the folder of the parts if it is empty.
+    fn tidy(&self, state: &mut State) {
+        if state.claims.is_empty() {
+            state.parts = None;
             let _ = sys::remove_at(&self.folder, PARTS, true);
         }
     }
     /// Where files go.
     pub fn folder(&self) -> &Path {
         &self.settings.folder
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.disk.stop();
-        self.claims.clear();
-        self.tidy();
     }
 }
 
@@ -362,6 +342,14 @@ fn open_or_make(folder: &File, name: &str) -> io::Result<File> {
         }
         opened => opened,
     }
+}
+
+/// The names in an open folder, and the lengths of regular files.
+fn listing(folder: &File) -> Vec<(String, u64)> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd())) else { return Vec::new() };
+    let length =
+        |entry: &std::fs::DirEntry| entry.metadata().ok().filter(|meta| meta.is_file()).map_or(0, |meta| meta.len());
+    entries.flatten().map(|entry| (entry.file_name().to_string_lossy().into_owned(), length(&entry))).collect()
 }
 
 /// Bytes of the files in a folder and its folders, without that of the parts. Links are not followed.
@@ -410,7 +398,7 @@ fn held(parts: &File, name: &str) -> io::Result<Option<(File, u64)>> {
         Err(error) => return Err(error),
     };
     let meta = file.metadata()?;
-    // The disk's thread has removed it since: it belonged to a transfer that ended before its first byte.
+    // Another receiver of this folder has removed it since.
     if meta.nlink() == 0 {
         return Ok(None);
     }

@@ -1,12 +1,12 @@
 //! What is sent: files and folders, and their names at the receiver.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::message::{Kind, file_name, is_name};
-use crate::digest::{LEN as SHA, Sha256};
+use crate::digest::{self, LEN as SHA};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -43,25 +43,14 @@ impl Opened {
     /// Opens a file, and reads it once for its digest, unless the process is asked to stop.
     pub fn read(path: &Path) -> io::Result<Opened> {
         // A pipe without a writer would block.
-        let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         let facts = file.metadata()?;
         if !facts.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let (mut hash, mut size, mut buffer) = (Sha256::default(), 0, vec![0; 1 << 16]);
-        loop {
-            if sys::stopped() {
-                return Err(io::Error::other("interrupted"));
-            }
-            match file.read(&mut buffer)? {
-                0 => break,
-                n => {
-                    hash.update(&buffer[..n]);
-                    size += n as u64;
-                }
-            }
-        }
-        let (digest, mode, modified) = (hash.finish(), facts.mode() & 0o777, facts.mtime().max(0) as u64);
+        let digest = digest::of_file(&file, u64::MAX, sys::stopped)?;
+        let (digest, size) = digest.ok_or_else(|| io::Error::other("interrupted"))?;
+        let (mode, modified) = (facts.mode() & 0o777, facts.mtime().max(0) as u64);
         Ok(Opened { file, size, digest, mode, modified })
     }
 }
@@ -126,17 +115,18 @@ mod tests {
     #[test]
     fn folders_come_before_their_files_and_links_are_left_out() {
         let folder = std::env::temp_dir().join(format!("explicate-tree-{}", std::process::id()));
-        fs::create_dir_all(folder.join("top/.b")).unwrap();
-        fs::write(folder.join("top/.b/c"), "123").unwrap();
-        fs::write(folder.join("top/a"), "").unwrap();
-        std::os::unix::fs::symlink("/etc", folder.join("top/link")).unwrap();
-        let (items, left_out) = list(&[folder.join("top")]).unwrap();
+        let top = folder.join("-top");
+        fs::create_dir_all(top.join(".b")).unwrap();
+        fs::write(top.join(".b/c"), "123").unwrap();
+        fs::write(top.join("a"), "").unwrap();
+        std::os::unix::fs::symlink("/etc", top.join("link")).unwrap();
+        let (items, left_out) = list(std::slice::from_ref(&top)).unwrap();
         let names: Vec<_> = items.iter().map(|item| (item.name.as_str(), item.kind, item.size)).collect();
         let (file, inner) = (Kind::File, Kind::Folder);
-        assert_eq!(names, [("top", inner, 0), ("top/.b", inner, 0), ("top/.b/c", file, 3), ("top/a", file, 0)]);
+        assert_eq!(names, [("_top", inner, 0), ("_top/.b", inner, 0), ("_top/.b/c", file, 3), ("_top/a", file, 0)]);
         assert_eq!(left_out.len(), 1);
-        let twice = list(&[folder.join("top"), folder.join("top")]);
-        assert!(twice.unwrap_err().to_string().contains("would be `top`"));
+        let twice = list(&[top.clone(), top]);
+        assert!(twice.unwrap_err().to_string().contains("would be `_top`"));
         assert!(list(&[PathBuf::from("/dev/null")]).unwrap_err().to_string().contains("neither"));
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -3,7 +3,7 @@
 use super::hidden::Hidden;
 
 /// Counters of a forwarder.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, serde::Serialize)]
 pub struct Counters {
     /// Frames received.
     pub received: u64,

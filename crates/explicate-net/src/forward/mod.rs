@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use explicate_core::api::Probe;
 use explicate_core::port::Store;
 use explicate_core::units::Time;
 
@@ -119,12 +118,6 @@ impl Forwarder {
     /// Sets the agent of this node, at a hardware address; it handles data packets before they enter the `watched` outputs.
     pub fn set_agent(&mut self, host: AgentHost, station: [u8; 6], watched: Vec<bool>) {
         self.agent = Some(RouterAgent::new(host, station, watched));
-    }
-    /// Reports the variables of the agent.
-    pub fn probe(&self, put: Probe<'_>) {
-        if let Some(agent) = &self.agent {
-            agent.host.probe(put);
-        }
     }
 
     /// CPU time spent so far, nanoseconds.

@@ -21,8 +21,8 @@ use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, SignatureScheme};
 
-use crate::endpoint::auth::{hex, unhex};
 use crate::error::{Context, Error, Result};
+use crate::hex::{hex, unhex};
 
 /// What the key line begins with.
 const LABEL: &str = "explicate-gateway-1:";

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use explicate_build::flows::{self, source, starts};
 use explicate_build::source::Source;
 use explicate_core::agent::Address;
-use explicate_core::endpoint::{ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
+use explicate_core::endpoint::{FlowInit, ReceiverEndpoint, ReceiverStats, SenderEndpoint, SenderStats};
 use explicate_core::params::Values;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time, mean_millis, per_second};
@@ -18,8 +18,7 @@ use super::schedule::{Action, Schedule};
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
-use crate::endpoint::hello::Hello;
-use crate::endpoint::sending::{self, Sending};
+use crate::endpoint::sending::Sending;
 use crate::error::{Error, Result};
 
 /// A flow of the scenario.
@@ -113,7 +112,7 @@ pub(super) struct Host<'a> {
     flows: &'a [LabFlow],
     node: usize,
     clock: Clock,
-    endpoint: Endpoint,
+    endpoint: Endpoint<'a>,
     before: (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>),
     sampled: (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>),
     report: HostReport,
@@ -129,7 +128,11 @@ impl<'a> Host<'a> {
         clock: Clock,
     ) -> Result<Host<'a>> {
         let ours = |f: &LabFlow| f.kernel.is_none();
-        let mut endpoint = Endpoint::open(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT), clock)?;
+        let opens = move |id: u32| {
+            let flow = flows.get(index(id)).filter(|flow| flow.ends.1 == node)?;
+            Some(ReceiverEndpoint::new(&init(scenario, flow, id).ok()?))
+        };
+        let mut endpoint = Endpoint::open(clock, Box::new(opens))?;
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
@@ -144,13 +147,13 @@ impl<'a> Host<'a> {
         self.clock.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
-            self.endpoint.run(until, &|_| stop())?;
+            self.endpoint.run(until, &stop)?;
             match action {
                 Action::Measure => self.before = self.counters(),
                 Action::Sample => self.sample(schedule.period()),
             }
         }
-        self.endpoint.run(schedule.end(), &|_| stop())?;
+        self.endpoint.run(schedule.end(), &stop)?;
         Ok(self.finish())
     }
 
@@ -239,24 +242,30 @@ fn agent(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Opti
     })
 }
 
+/// What both ends of a flow know.
+fn init<'a>(scenario: &'a Scenario, flow: &LabFlow, id: u32) -> Result<FlowInit<'a>> {
+    let interface = scenario.links.iter().find(|l| l.from == flow.ends.0).map_or(Rate(0), |l| l.rate);
+    flows::init(&scenario.flows[flow.group.0], id, interface).map_err(Error::Failed)
+}
+
 /// The sending end of a flow.
 fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Sending> {
-    let group = &scenario.flows[flow.group.0];
-    let from = flow.ends.0;
-    let interface = scenario.links.iter().find(|l| l.from == from).map_or(Rate(0), |l| l.rate);
-    let init = flows::init(group, id, interface).map_err(Error::Failed)?;
-    let own = Address(u32::from(address(from)));
+    let (group, init) = (&scenario.flows[flow.group.0], init(scenario, flow, id)?);
+    let own = Address(u32::from(address(flow.ends.0)));
     let mut sender = SenderEndpoint::new(&init);
     sender.attach(own);
-    // The application's time is used: a late action counts from its due time.
-    Ok(Sending::new(sending::Plan {
+    Ok(Sending {
         flow: sender,
-        elsewhere: ReceiverEndpoint::new(&init),
         source: source(group, &flow.name, seed, &init, own, flow.start, SESSION),
-        start: flow.start,
-        hello: Hello::new(&group.protocol, group.packet, &group.values),
+        elsewhere: ReceiverEndpoint::new(&init),
         peer: SocketAddrV4::new(flow.peer, UDP_PORT),
+        start: flow.start,
         // The scenario gives the length of an outage, and its effect on a session.
         timeout: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
-    }))
+        // A late action of the application counts from its due time.
+        acts: flow.start,
+        last_answer_at: flow.start,
+        completed: Time::NEVER,
+        failure: None,
+    })
 }

@@ -89,21 +89,22 @@ impl Carried<'_> {
 
     /// The sending end.
     pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
-        self.clock.wait_for_start();
-        let mut transfer: Option<Transfer> = None;
-        let mut actions = self.measured().into_iter().peekable();
         let mut report = HostReport::default();
+        self.clock.wait_for_start();
+        while self.clock.now() < self.flow.start || !self.listens.load(Ordering::Acquire) {
+            if self.is_over(stop) {
+                return Ok(report);
+            }
+            sleep(NAP);
+        }
+        let begun = self.clock.now();
+        let mut transfer = self.open()?;
+        let mut actions = self.measured().into_iter().skip_while(|(at, _)| *at < begun).peekable();
         let mut before = SenderStats::default();
         while !self.is_over(stop) {
-            if transfer.is_none() && self.clock.now() >= self.flow.start && self.listens.load(Ordering::Acquire) {
-                transfer = Some(self.open()?);
-            }
-            if let Some(transfer) = &mut transfer {
-                transfer.connect();
-            }
-            let may_go_on = transfer.as_mut().is_some_and(|transfer| transfer.advance(self.clock));
+            transfer.connect();
+            let may_go_on = transfer.advance(self.clock);
             while let Some((_, action)) = actions.next_if(|(at, _)| *at <= self.clock.now()) {
-                let Some(transfer) = &transfer else { continue };
                 match action {
                     Action::Measure => before = transfer.stats(),
                     Action::Sample => self.sample(&transfer.info(), &mut report),
@@ -113,13 +114,12 @@ impl Carried<'_> {
                 sleep(NAP);
             }
         }
-        let after = transfer.as_ref().map(Transfer::stats).unwrap_or_default();
-        let limited = transfer.as_ref().map(|transfer| transfer.info().limited_us).unwrap_or_default();
-        report.limited.insert(self.id, limited.map(Time::micros));
+        let after = transfer.stats();
+        report.limited.insert(self.id, transfer.info().limited_us.map(Time::micros));
         // The receiving end closes the connection when the run is over.
         let in_time = |at: &Time| *at < self.scenario.duration;
-        let completed = transfer.as_ref().map(|transfer| transfer.completed).filter(in_time).unwrap_or(Time::NEVER);
-        let failed = transfer.and_then(|transfer| transfer.failed).filter(|(at, _)| in_time(at));
+        let completed = Some(transfer.completed).filter(in_time).unwrap_or(Time::NEVER);
+        let failed = transfer.failed.filter(|(at, _)| in_time(at));
         report.failures.extend(failed.map(|(_, why)| format!("{}: {why}", self.flow.name)));
         let sent = Sent { stats: (before, after), completed, size: self.size(), sessions: (1, 0) };
         report.sent.insert(self.id, sent);

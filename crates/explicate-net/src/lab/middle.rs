@@ -9,32 +9,27 @@ use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time, per_second};
 use explicate_scenario::model::{RouterSpec, Scenario};
 
+use super::Work;
 use super::addresses::address;
 use super::host::Sample;
-use super::plan::{Cable, Plan, Role, controller_with_agent};
+use super::plan::{Cable, LINKS, Plan, Role, controller_with_agent};
 use super::routes::{self, Table};
 use super::schedule::{Action, Schedule};
 use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::forward::output::Output;
-use crate::forward::{Counters, Forwarder, Interface, Mode};
+use crate::forward::{Forwarder, Interface, Mode};
 use crate::histogram::Histogram;
 
 /// Measurements of a forwarder.
 pub(super) struct Report<'a> {
-    /// The node; none for the links.
-    pub(super) node: Option<usize>,
     /// Statistics of its ports, by number of the link.
     pub(super) links: Vec<(usize, LinkRow<'a>)>,
     /// Samples.
     pub(super) samples: Vec<Sample>,
-    /// Its counters.
-    pub(super) counters: Counters,
-    /// Lateness of packets.
-    pub(super) late: Histogram,
-    /// CPU time, ns.
-    pub(super) cpu: u64,
+    /// Its load.
+    pub(super) work: Work,
 }
 
 /// A running forwarder.
@@ -211,8 +206,9 @@ impl<'a> Middle<'a> {
             (link, LinkRow::of_port(0, name, &port.stats, queue, offered, span))
         };
         let links = self.ports().map(row).collect();
-        let (counters, cpu) = (self.forwarder.counters, self.forwarder.cpu());
-        Ok(Report { node: self.node, links, samples: self.samples, counters, late, cpu })
+        let name = self.node.map_or(LINKS, |node| &scenario.nodes[node]).to_string();
+        let work = Work { name, counters: self.forwarder.counters, late, cpu: self.forwarder.cpu() };
+        Ok(Report { links, samples: self.samples, work })
     }
 }
 

@@ -251,8 +251,7 @@ fn collect(
     }
     let mut rows: BTreeMap<usize, LinkRow<'_>> = BTreeMap::new();
     for report in forwarders {
-        let name = report.node.map_or_else(|| plan::LINKS.to_string(), |n| scenario.nodes[n].clone());
-        outcome.work.push(Work { name, counters: report.counters, late: report.late, cpu: report.cpu });
+        outcome.work.push(report.work);
         samples.extend(report.samples);
         rows.extend(report.links);
     }

@@ -401,5 +401,12 @@ mod tests {
         assert!(long.contains("packets of `f` are longer than 9000 B"), "{long}");
         let many = refusal(&DUMBBELL.replace("pairs = 1", "pairs = 30"));
         assert!(many.contains("62 nodes are too many"), "{many}");
+        // The reason, and an alternative.
+        let half = refusal(
+            &PAIR.replace("\"xcp\"", "\"xcp_i\"").replace("duplex = true", "duplex = true\nhalf_duplex = true"),
+        );
+        assert!(half.contains("is half duplex") && half.contains("each direction a rate"), "{half}");
+        let air = refusal(include_str!("../../../../scenarios/wifi-mesh.toml"));
+        assert!(air.contains("is wireless") && air.contains("put links with channels"), "{air}");
     }
 }

@@ -10,23 +10,13 @@ pub(crate) enum Better {
     Less,
 }
 
-/// The file that `make measure` reads, if it runs this test.
-#[expect(clippy::disallowed_methods, reason = "no result depends on it: it says where the figures go")]
-fn file() -> Option<String> {
-    std::env::var("EXPLICATE_FIGURES").ok()
-}
-
-/// Whether `make measure` runs this test: it repeats measurements itself.
-#[allow(dead_code, reason = "the library's own tests repeat none")]
-pub(crate) fn measuring() -> bool {
-    file().is_some()
-}
-
 /// Prints a figure, and keeps it if `make measure` runs the test. To be called before what it shows is judged.
 #[expect(clippy::print_stdout, reason = "`cargo test -- --nocapture` shows the figures")]
+#[expect(clippy::disallowed_methods, reason = "no result depends on the variable: it says where the figures go")]
 pub(crate) fn figure(name: &str, value: f64, unit: &str, better: Better) {
     println!("{name}: {value} {unit}");
-    let Some(path) = file() else { return };
+    // The file that `make measure` reads.
+    let Ok(path) = std::env::var("EXPLICATE_FIGURES") else { return };
     let better = match better {
         Better::More => "more",
         Better::Less => "less",

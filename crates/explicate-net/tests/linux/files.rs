@@ -1,13 +1,12 @@
-//! Files on disks that are too small and in folders of another user. Needs root, so `make linux` runs it.
+//! A file on a disk that fills up. Needs root, so `make linux` runs it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
 
-use crate::common::{PROGRAM, arrives, chain, eventually, last_json, run, unfinished};
-use crate::quic::paired;
-use explicate_net::files::pairing::State;
+use crate::common::{arrives, chain, eventually, last_json, run, unfinished};
+use crate::quic::Pair;
 use explicate_net::sys::monotonic;
 
 /// A small disk in memory, removed on drop.
@@ -32,61 +31,11 @@ impl Drop for Disk {
     }
 }
 
-/// A receiver, ended on drop, and its address.
-struct Recv(Child, String);
-
-impl Recv {
-    fn start(folder: &Path, options: &[&str]) -> Recv {
-        let mut command = Command::new(PROGRAM);
-        command.args(["recv", "--bind", "127.0.0.1:0", "--json", "--to"]).arg(folder).args(options);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = last_json(&line)["address"].as_str().unwrap().to_string();
-        Recv(child, address)
-    }
-}
-
-impl Drop for Recv {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A file of zeros, a hole on disk.
 fn zeros(name: &str, size: u64) -> PathBuf {
     let path = std::env::temp_dir().join(format!("exptest-{}-{name}.bin", std::process::id()));
     fs::File::create(&path).unwrap().set_len(size).unwrap();
     path
-}
-
-fn send(recv: &Recv, path: &Path, options: &[&str]) -> Child {
-    let mut command = Command::new(PROGRAM);
-    command.args(["send", &recv.1]).arg(path).args(["--json", "-p", "cubic"]).args(options);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-/// What a sender that fails says, and bytes that it sent.
-fn failed(sending: Child) -> (String, u64) {
-    let done = sending.wait_with_output().unwrap();
-    assert_eq!(done.status.code(), Some(1));
-    let told = last_json(&String::from_utf8_lossy(&done.stdout));
-    (String::from_utf8_lossy(&done.stderr).to_string(), told["end"]["sum_sent"]["bytes"].as_u64().unwrap())
-}
-
-#[test]
-#[ignore = "needs root: make linux"]
-fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_sent() {
-    let (disk, net, path) = (Disk::new("small", "4m"), chain(), zeros("small", 12_000_000));
-    let state = net.folder.to_str().unwrap();
-    let recv = Recv::start(&disk.0, &["--state", state]);
-    let known = State::open(Some(&net.folder)).unwrap();
-    let key = known.identity().unwrap().public;
-    known.add_sender(key, "itself").and_then(|()| known.add_receiver(&recv.1, key)).unwrap();
-    let (said, sent) = failed(send(&recv, &path, &["--state", state]));
-    assert!(said.contains("no space") && sent == 0, "{sent} {said}");
-    assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "nothing is left");
-    fs::remove_file(path).unwrap();
 }
 
 #[test]
@@ -109,13 +58,11 @@ pub(crate) struct Full {
 pub(crate) fn fills_up() -> Full {
     const SIZE: u64 = 120_000_000;
     let (disk, net) = (Disk::new("filled", "160m"), chain());
-    let [receiver, sender] = paired(&net, "10.9.0.2");
     // The file would take 96 s.
     let _link = net.start("m", &["link", "left", "right", "--there", "rate = \"10Mbit/s\""]);
-    let mut recv = net.start("b", &["recv", "--to", disk.0.to_str().unwrap(), "--state", &receiver]);
+    let mut pair = Pair::new(&net, &["--to", disk.0.to_str().unwrap()]);
     let path = zeros("filled", SIZE);
-    let words = ["send", "10.9.0.2", path.to_str().unwrap(), "--json", "-p", "cubic", "--state", &sender];
-    let mut sending = net.start("a", &words);
+    let mut sending = pair.start("send", &[path.to_str().unwrap(), "-p", "cubic"]);
     arrives(&disk.0, SIZE / 100);
     // The sender pauses while another program takes the rest of the disk.
     sending.signal("STOP");
@@ -130,8 +77,8 @@ pub(crate) fn fills_up() -> Full {
     let sent = last_json(&said)["end"]["sum_sent"]["bytes"].as_u64().unwrap();
     assert!(sent < SIZE, "{sent} bytes were sent");
     eventually("the part is removed", || disk.names() == ["other"]);
-    recv.signal("INT");
-    recv.wait();
+    pair.recv.signal("INT");
+    pair.recv.wait();
     fs::remove_file(path).unwrap();
     Full { seconds, held, sent }
 }

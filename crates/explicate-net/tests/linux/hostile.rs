@@ -1,4 +1,4 @@
-//! Forged packets, broken links and killed programs during transfers, on this machine's kernel. Needs root, so `make linux` runs it.
+//! Forged packets and killed programs during transfers, on this machine's kernel. Needs root, so `make linux` runs it.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{Net, arrives, chain, eventually, file, last_json, paused, run, unfinished};
-use crate::quic::paired;
+use crate::common::{Net, chain, eventually, file, last_json, paused};
+use crate::quic::Pair;
 use explicate_core::rng::Rng;
 
 /// Memory that a program has in use, kB.
@@ -49,29 +49,25 @@ fn hostile_packets_are_counted_and_dropped_while_a_file_passes() {
     let net = chain();
     let router = net.start("m", &["router", "--port", "left", "--port", "right", "--json"]);
     let folder = net.folder.join("received");
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let recv = net.start("b", &["recv", "--state", &receiver, "--to", folder.to_str().unwrap(), "--json"]);
+    let pair = Pair::new(&net, &["--to", folder.to_str().unwrap()]);
     let (path, content) = file(&net, 20_000_000);
-    let mut send = net.start("a", &["send", "--state", &sender, "10.9.0.2", &path, "--protocol", "cubic"]);
-    let before = [resident(router.id()), resident(recv.id())];
+    let mut send = pair.start("send", &[&path, "-p", "cubic"]);
+    let before = [resident(router.id()), resident(pair.recv.id())];
     let sent = flood(&net, 300_000).join().unwrap();
     let (said, good) = send.wait();
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
-    let after = [resident(router.id()), resident(recv.id())];
+    let after = [resident(router.id()), resident(pair.recv.id())];
     for (before, after) in before.iter().zip(after) {
         assert!(after < before + (64 << 10), "{before} kB, then {after} kB");
     }
     // Both still work.
-    let transfer = net.program("a", &["send", "--state", &sender, "10.9.0.2", "--time", "1", "--json"]);
-    assert!(transfer.status.success(), "{}", String::from_utf8_lossy(&transfer.stderr));
+    pair.told("send", &["--time", "1"]);
     let told = last_json(&router.stop("INT"));
     let of = |key: &str| told[key].as_u64().unwrap();
     assert!(of("malformed") > sent / 20, "{} of {sent}", of("malformed"));
     assert!(of("malformed") + of("explicit") + of("missed") >= sent, "{told}");
     assert_eq!(of("errors"), 0);
-    let said = recv.stop("INT");
-    assert!(said.contains("listening"), "{said}");
 }
 
 /// Parts of files in a folder.
@@ -81,40 +77,20 @@ fn parts(folder: &Path) -> usize {
 
 #[test]
 #[ignore = "needs root: make linux"]
-fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
+fn a_file_survives_a_sender_that_is_killed() {
     let net = chain();
     let slow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
     let link = net.start("m", &["link", "left", "right", "--there", slow, "--json"]);
     let folder = net.folder.join("received");
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let recv = net.start("b", &["recv", "--state", &receiver, "--to", folder.to_str().unwrap()]);
-    // 6 s.
+    let pair = Pair::new(&net, &["--to", folder.to_str().unwrap()]);
     let (path, content) = file(&net, 16_000_000);
 
-    // The link's interfaces and the receiver's go down in turn.
-    let mut send = net.start("a", &["send", "--state", &sender, "10.9.0.2", &path, "--protocol", "cubic"]);
-    arrives(&folder, 500_000);
-    for (name, device) in [("m", "right"), ("m", "left"), ("b", "eth0")] {
-        run(&format!("ip -n {} link set {device} down", net.name(name)));
-        sleep(Duration::from_millis(250));
-        run(&format!("ip -n {} link set {device} up", net.name(name)));
-        arrives(&folder, unfinished(&folder).unwrap_or_default() + 500_000);
-    }
-    let (said, good) = send.wait();
-    assert!(good, "{said}");
-    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
-    fs::remove_file(folder.join("sent.bin")).unwrap();
-
-    // A sender is killed; its incomplete file gets no name, and does not disturb the next sender.
-    let sends = || net.start("a", &["send", "--state", &sender, "10.9.0.2", &path]);
-    paused(sends, &folder, 500_000).stop("KILL");
+    // Its incomplete file gets no name, and does not disturb the next sender.
+    paused(|| pair.start("send", &[&path]), &folder, 500_000).stop("KILL");
     assert!(!folder.join("sent.bin").exists() && parts(&folder) == 1);
-    let mut send = net.start("a", &["send", "--state", &sender, "10.9.0.2", &path]);
-    let (said, good) = send.wait();
-    assert!(good, "{said}");
+    pair.told("send", &[&path]);
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     eventually("the part without a sender is removed", || parts(&folder) == 0);
-    recv.stop("INT");
     // Datagrams of a batch are one frame.
     assert!(last_json(&link.stop("INT"))["ports"][1]["bytes"].as_u64().unwrap() > 16_000_000);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use explicate_net::files::pairing::State;
 use serde_json::Value;
 
-use crate::common::{Net, arrives, chain, file, last_json, run};
+use crate::common::{Net, Running, arrives, chain, file, last_json, run};
 
 /// State folders of a receiver and of a sender that knows it by this address.
 pub(crate) fn paired(net: &Net, address: &str) -> [String; 2] {
@@ -18,18 +18,40 @@ pub(crate) fn paired(net: &Net, address: &str) -> [String; 2] {
     folders.map(|folder| folder.to_str().unwrap().to_string())
 }
 
+/// A receiver in `b` at 10.9.0.2, and a sender in `a` that it knows.
+pub(crate) struct Pair<'a> {
+    net: &'a Net,
+    state: String,
+    pub(crate) recv: Running,
+}
+
+impl<'a> Pair<'a> {
+    /// Starts the receiver with these options.
+    pub(crate) fn new(net: &'a Net, options: &[&str]) -> Pair<'a> {
+        let [receiver, state] = paired(net, "10.9.0.2");
+        let recv = net.start("b", &[&["recv", "--state", &receiver], options].concat());
+        Pair { net, state, recv }
+    }
+    /// Starts the sender's program with a command, which the receiver's address follows.
+    pub(crate) fn start(&self, command: &str, more: &[&str]) -> Running {
+        self.net.start("a", &[&[command, "10.9.0.2", "--json", "--state", &self.state], more].concat())
+    }
+    /// Runs the command to its end, which has to be good, and returns its report.
+    pub(crate) fn told(&self, command: &str, more: &[&str]) -> Value {
+        let (said, good) = self.start(command, more).wait();
+        assert!(good, "{said}");
+        last_json(&said)
+    }
+}
+
 /// Sends 8 MB, 5,800 datagrams, through a router of 20 Mbit/s and 20 ms with a queue of 100 kB. Returns the reports of the sender
 /// and of the router.
 pub(crate) fn through_a_router(protocol: &str) -> [Value; 2] {
     let net = chain();
     let port = "right: rate = \"20Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"100kB\" }";
     let router = net.start("m", &["router", "--port", "left", "--port", port, "-c", protocol, "--json"]);
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &["recv", "--state", &receiver]);
-    let sent = net.program("a", &["send", "10.9.0.2", "-p", protocol, "-n", "8000000", "--json", "--state", &sender]);
-    let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
-    assert!(sent.status.success(), "{said}");
-    [last_json(&said), last_json(&router.stop("INT"))]
+    let report = Pair::new(&net, &[]).told("send", &["-p", protocol, "-n", "8000000"]);
+    [report, last_json(&router.stop("INT"))]
 }
 
 /// Interfaces that leave batches of datagrams undivided are those of a virtual cable, too. `timed::rates` has how many these are, and
@@ -79,9 +101,8 @@ fn a_transfer_by_quic_goes_on_after_an_outage_and_a_new_router() {
     let router = start();
     let (path, content) = file(&net, 12_000_000);
     let folder = net.folder.join("received");
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--state", &receiver]);
-    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--state", &sender, "--json"]);
+    let pair = Pair::new(&net, &["--to", folder.to_str().unwrap()]);
+    let mut send = pair.start("send", &[&path]);
     arrives(&folder, 500_000);
     run(&format!("ip -n {} link set eth0 down", net.name("b")));
     sleep(Duration::from_secs(5));
@@ -102,15 +123,14 @@ fn arrives_over(properties: &str, bytes: usize, meanwhile: impl FnOnce(&Net)) {
     let _link = net.start("m", &["link", "left", "right", "--there", properties]);
     let (path, content) = file(&net, bytes);
     let folder = net.folder.join("received");
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let mut recv = net.start("b", &["recv", "--once", "--to", folder.to_str().unwrap(), "--state", &receiver]);
-    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--state", &sender]);
+    let mut pair = Pair::new(&net, &["--once", "--to", folder.to_str().unwrap()]);
+    let mut send = pair.start("send", &[&path]);
     arrives(&folder, bytes as u64 / 8);
     meanwhile(&net);
     let (said, good) = send.wait();
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
-    let (said, good) = recv.wait();
+    let (said, good) = pair.recv.wait();
     assert!(good, "{said}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
 }
@@ -144,10 +164,6 @@ pub(crate) fn filler_on_a_slow_path() -> [f64; 2] {
     let net = chain();
     let slow = "rate = \"500kbit/s\", delay = \"10ms\", queue = { kind = \"droptail\", limit = \"20pkt\" }";
     let _link = net.start("m", &["link", "left", "right", "--there", slow]);
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &["recv", "--state", &receiver]);
-    let sent = net.program("a", &["send", "10.9.0.2", "--time", "4", "--json", "--state", &sender]);
-    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
-    let received = &last_json(&String::from_utf8_lossy(&sent.stdout))["end"]["sum_received"];
+    let received = &Pair::new(&net, &[]).told("send", &["--time", "4"])["end"]["sum_received"];
     ["bytes", "seconds"].map(|key| received[key].as_f64().unwrap())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Net, PATIENCE, eventually, last_json, scraped, takes_a_stream, uninterrupted, value};
-use crate::quic::paired;
+use crate::quic::Pair;
 use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, interface_index, monotonic, offloads_off};
 
 /// Two hosts, `a` (fd00::1) and `b` (fd00::2), and between them `m` with the interfaces `left` and `right`.
@@ -69,19 +69,23 @@ pub(crate) fn ipv6_through_a_queue() -> f64 {
 /// The sender leaves segments to its interface to cut: longer than a slot of the ring, and without checksums.
 #[test]
 #[ignore = "needs root: make linux"]
-fn tcp_over_ipv6_passes_whole() {
+fn tcp_passes_whole() {
     let net = chain();
     let port = "right: rate = \"80Mbit/s\", queue = { kind = \"droptail\", limit = \"300kB\" }";
     let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
     let content: Vec<u8> = (0..3_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
-    let receiver = takes_a_stream(&net, "[fd00::2]:5000");
-    let sent = content.clone();
-    net.inside("a", move || TcpStream::connect("[fd00::2]:5000").unwrap().write_all(&sent).unwrap()).join().unwrap();
-    assert!(receiver.join().unwrap() == content, "other bytes");
+    for address in ["10.9.0.2:5000", "[fd00::2]:5000"] {
+        let receiver = takes_a_stream(&net, address);
+        let sent = content.clone();
+        net.inside("a", move || TcpStream::connect(address).unwrap().write_all(&sent).unwrap()).join().unwrap();
+        assert!(receiver.join().unwrap() == content, "other bytes");
+    }
     let told = last_json(&router.stop("INT"));
     let (frames, bytes) = (told["ports"][1]["arrived"].as_f64().unwrap(), told["ports"][1]["bytes"].as_f64().unwrap());
     assert!(bytes / frames > 2000.0, "super-packets: {told}");
-    assert_eq!((&told["cut"], &told["errors"], &told["refused"]), (&0.into(), &0.into(), &0.into()), "{told}");
+    for none in ["explicit", "cut", "errors", "refused"] {
+        assert_eq!(told[none], 0, "{none}: {told}");
+    }
 }
 
 /// The kernel takes the tag out of a frame before a packet socket sees it.
@@ -171,11 +175,7 @@ pub(crate) fn behind_tags() -> Value {
     let router = net.start("m", &["router", "--port", "left", "--port", right, "--json"]);
     let link = |name| net.start(name, &["link", "host", "trunk", "--there", "delay = \"5ms\"", "--tag", "5"]);
     let _links = [link("p"), link("q")];
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &["recv", "--state", &receiver]);
-    let words = ["send", "10.9.0.2", "-p", "xcp", "--time", "4", "--json", "--state", &sender];
-    let output = net.program("a", &words);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Pair::new(&net, &[]).told("send", &["-p", "xcp", "--time", "4"]);
     let told = last_json(&router.stop("INT"));
     let of = |key: &str| told[key].as_u64().unwrap();
     assert!(of("explicit") > 0 && of("tagged") == of("explicit"), "{told}");
@@ -194,10 +194,11 @@ pub(crate) fn rates_of_the_last_seconds(after: Duration) -> [f64; 2] {
     let net = chain();
     let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
     let metrics = ["--metrics", "127.0.0.1:9109"];
-    let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &[&["recv", "--state", &receiver], &metrics[..]].concat());
-    let mut send = net.start("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "8", "--state", &sender]);
+    let router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
+    let none = ["CapEff:\t0000000000000000", "NoNewPrivs:\t1"].map(String::from).into();
+    assert_eq!(router.privileges(), none);
+    let pair = Pair::new(&net, &metrics);
+    let mut send = pair.start("send", &["-p", "xcp", "--time", "8"]);
     sleep(after);
     let rate = |text: &str| value(text, "explicated_port_bits_per_second{port=\"right\"}");
     eventually("the flow has a rate", || rate(&scraped(&net, "m", "127.0.0.1:9109")) > 1e5);

@@ -38,7 +38,7 @@ fn numbers_without_a_meaning_are_refused() {
         (&["advise"], "name a path"),
         (&["advise", "--rtt", "600"], "explicated: --rtt: the path: at `\"600\"`: `delay` is a time and needs a unit"),
         (&["advise", "--rtt", "0.6"], "write it like `delay = \"600ms\"` (0.6s)"),
-        (&["advise", "--rtt", "600ms", "--loss", "100%"], "a share of the packets"),
+        (&["advise", "--rtt", "600ms", "--loss", "100%"], "a share from 0 to 0.9"),
         (&["advise", "--rtt", "600ms", "--rate", "fast"], "explicated: --rate: `fast` is not a rate"),
         (&["advise", "--rtt", "600ms", "--routers", "xpc"], "--routers xpc: the table has"),
         (&["probe", "127.0.0.1", "--estimator", "orakel", "--time", "0.01"], "no estimator is called `orakel`"),

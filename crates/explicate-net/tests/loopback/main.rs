@@ -1,7 +1,6 @@
 //! End points and programs over the loopback interface. Needs no root.
 
 mod arguments;
-mod files;
 mod hostile_sockets;
 #[path = "../patience/mod.rs"]
 #[allow(dead_code, reason = "each program of tests uses a part of it")]

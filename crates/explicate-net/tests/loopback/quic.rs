@@ -255,6 +255,7 @@ fn a_folder_arrives_with_its_modes_and_without_links() {
     fs::write(top.join("program"), "y").unwrap();
     let other = place.send("a", &recv.address, &[text(&top)]);
     assert!(other.status == Some(1) && other.said.contains("top/program: the other end has a file"), "{}", other.said);
+    assert_eq!(other.bytes("sum_sent"), 0, "refused before any data: {}", other.said);
     assert_eq!(place.arrived("top/program").unwrap(), b"x");
 }
 
@@ -414,6 +415,40 @@ fn a_full_receiver_says_so_at_once() {
     assert!(second.said.contains("as many connections as it takes"), "{}", second.said);
     first.kill().unwrap();
     first.wait().unwrap();
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_said_at_the_start() {
+    let place = Place::new();
+    let folder = place.0.join("closed");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["recv", "--state", &place.state("receiver"), "--bind", "127.0.0.1:0", "--to"]).arg(&folder);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    assert_eq!(ended(&mut child).code(), Some(1));
+    let said = std::io::read_to_string(child.stderr.unwrap()).unwrap();
+    assert!(said.contains("cannot write into"), "{said}");
+}
+
+#[test]
+fn a_signal_ends_the_first_reading_of_a_long_file() {
+    let place = Place::new();
+    let path = place.0.join("long");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let recv = Recv::paired(&place, &[]);
+    let mut command = place.sender("a", &recv.address, &[text(&path)]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let reads = format!("/proc/{}/io", child.id());
+    eventually("the reading", || {
+        let counts = fs::read_to_string(&reads).unwrap();
+        let read = counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+        read.parse::<u64>().unwrap() > 1 << 24
+    });
+    signal("TERM", &child);
+    assert_eq!(ended(&mut child).code(), Some(1));
+    let said = std::io::read_to_string(child.stderr.unwrap()).unwrap();
+    assert!(said.contains("interrupted"), "{said}");
 }
 
 /// Without `--bind` a receiver listens at all addresses of both families.

@@ -217,8 +217,13 @@ pub(crate) fn last_json(text: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
-/// Runs a scenario in the lab and returns what it prints.
+/// Runs a scenario in the lab, with keys set, and returns what it prints.
 pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
+    lab_with(text, "--set", sets)
+}
+
+/// The same with an option that may have several values.
+pub(crate) fn lab_with(text: &str, option: &str, values: &[impl AsRef<str>]) -> Value {
     let path = std::env::temp_dir().join(format!(
         "exptest-{}-{}.toml",
         std::process::id(),
@@ -227,8 +232,8 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
     fs::write(&path, text).unwrap();
     let mut command = Command::new(PROGRAM);
     command.args(["lab", "--json"]).arg(&path);
-    for set in sets {
-        command.args(["--set", set]);
+    for value in values {
+        command.args([option, value.as_ref()]);
     }
     let output = command.output().unwrap();
     fs::remove_file(&path).unwrap();

@@ -4,7 +4,7 @@
 use super::tcp::{at_once, cubic, deviation, mean};
 use crate::common::{Net, last_json};
 use crate::figures::{Better, figure};
-use crate::quic::paired;
+use crate::quic::Pair;
 use explicate_net::awake::Awake;
 
 /// From when on flows are measured, and how long they run, s.
@@ -31,15 +31,11 @@ fn beside(protocol: Option<(&str, &str)>, flows: usize, more: &str) -> (f64, f64
     let controller = protocol.map_or("xcp", |(_, controller)| controller);
     let router = net.start("r", &["router", "-c", controller, "--port", "site", "--port", &wan, "--json"]);
     let _link = net.start("l", &["link", "near", "far", "--there", "delay = \"20ms\""]);
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &["recv", "--state", &receiver]);
+    let pair = Pair::new(&net, &[]);
     let others = cubic(&net, flows, SPAN);
     let time = SPAN.1.to_string();
     let own = protocol.map(|(protocol, _)| {
-        let arguments = ["send", "10.9.0.2", "-p", protocol, "--time", &time, "--json", "--state", &sender];
-        let output = net.program("a", &arguments);
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+        let told = pair.told("send", &["-p", protocol, "--time", &time]);
         let seconds = told["intervals"].as_array().unwrap();
         let rates = seconds.iter().filter(|i| i["sum"]["start"].as_f64().unwrap() >= SPAN.0);
         mean(&rates.map(|i| 1e-6 * i["sum"]["bits_per_second"].as_f64().unwrap()).collect::<Vec<_>>())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::tcp::{at_once, cubic, mean, since};
 use crate::common::{Net, Running, last_json};
 use crate::figures::{Better, figure};
-use crate::quic::paired;
+use crate::quic::Pair;
 use explicate_core::registry::{controller, resolve};
 use explicate_core::rng::Rng;
 use explicate_net::awake::Awake;
@@ -100,14 +100,11 @@ fn beside(which: Middle, flows: usize, explicit: Option<&'static str>) -> (f64, 
     let net = path();
     let of = explicit.and_then(|name| controller(resolve(name).unwrap().protocol)).map_or("xcp", |p| p.name());
     let mut programs = middle(&net, which, of);
-    let [receiver, sender] = paired(&net, "10.9.0.2");
-    let _recv = net.start("b", &["recv", "--state", &receiver]);
+    let pair = Pair::new(&net, &[]);
     let began = monotonic();
     let others = cubic(&net, flows, which.span());
     let seconds = which.span().1.to_string();
-    let mut own = explicit.map(|name| {
-        net.start("a", &["send", "10.9.0.2", "-p", name, "--time", &seconds, "--json", "--state", &sender])
-    });
+    let mut own = explicit.map(|name| pair.start("send", &["-p", name, "--time", &seconds]));
     if which == Middle::Dies {
         sleep(Duration::from_secs_f64(DIES - since(began)));
         programs.pop().unwrap().stop("KILL");

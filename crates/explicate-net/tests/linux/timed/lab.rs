@@ -7,7 +7,6 @@ use std::process::Command;
 use super::measured::measured;
 use crate::common::{PROGRAM, jain, lab, number, numbers};
 use crate::figures::{Better, figure};
-use crate::kernel_flows::timeouts_in_a_pause;
 use crate::lab::DUMBBELL;
 use explicate_build::tables::Data;
 use explicate_scenario::model::Scenario;
@@ -145,15 +144,5 @@ fn sessions_begin_and_end_when_the_simulator_says() {
         let (sum, real) = (rates.iter().sum::<f64>(), numbers(&told, "flows", "goodput_bps").iter().sum::<f64>());
         figure("lab: sessions, error of the rate", (real / sum - 1.0).abs(), "", Better::Less);
         assert!((real / sum - 1.0).abs() < 0.15, "{real} for {sum}");
-    });
-}
-
-/// The timer doubles: a pause of 2 s has a few timeouts.
-#[test]
-#[ignore = "needs root: make linux"]
-fn the_kernel_times_out_a_few_times_in_a_pause() {
-    measured(|| {
-        let (timeouts, _) = timeouts_in_a_pause();
-        assert!((2.0..=5.0).contains(&timeouts), "{timeouts}");
     });
 }

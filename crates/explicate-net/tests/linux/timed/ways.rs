@@ -1,10 +1,9 @@
 //! Ways that are not the shortest, or change, in the laboratory. Needs root, so `make measure` runs it.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::measured::measured;
-use crate::common::{PROGRAM, lab, last_json, number};
+use crate::common::{lab, lab_with, number};
 use crate::figures::{Better, figure};
 use crate::lab::{BOTH, CHANGES, PINNED, half_duplex, two_ways};
 use explicate_build::tables::{Data, Table};
@@ -50,12 +49,7 @@ fn agree(name: &str, text: &str, flows: &[&str], links: &[&str]) {
 
 /// The kernel's TCP takes the way of the group that it carries.
 fn kernel_takes_the_path_of_its_group() {
-    let path = std::env::temp_dir().join(format!("exptest-{}-pinned.toml", std::process::id()));
-    std::fs::write(&path, two_ways(PINNED, "3s", "8s")).unwrap();
-    let done = Command::new(PROGRAM).args(["lab", "--json", "--kernel", "long=cubic"]).arg(&path).output().unwrap();
-    std::fs::remove_file(&path).unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let told = last_json(&String::from_utf8_lossy(&done.stdout));
+    let told = lab_with(&two_ways(PINNED, "3s", "8s"), "--kernel", &["long=cubic"]);
     for (flow, least, most) in [("long.0", 10e6, 16e6), ("short.0", 5e6, 8e6)] {
         let rate = number(&told, "flows", "flow", flow, "goodput_bps");
         assert!((least..most).contains(&rate), "{flow}: {rate}");

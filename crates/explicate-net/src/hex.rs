@@ -1,18 +1,4 @@
-//! Random bytes, and bytes in hexadecimal digits.
-
-use std::fs::File;
-use std::io::Read;
-
-use crate::error::{Context, Result};
-
-/// Random bytes of the system.
-pub fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    File::open("/dev/urandom")
-        .and_then(|mut f| f.read_exact(&mut bytes))
-        .or_fail(|| "read random bytes".to_string())?;
-    Ok(bytes)
-}
+//! Bytes in hexadecimal digits.
 
 /// Bytes in hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
