@@ -163,9 +163,7 @@ impl Network {
         if fate != Fate::Arrives {
             return;
         }
-        let departs = line.free_at.max(now) + (length as f64 / line.path.rate * 1e9) as u64;
-        line.free_at = departs;
-        let mut arrives = departs + line.path.delay;
+        let mut arrives = line.departs(now, length) + line.path.delay;
         if line.rng.uniform() < line.path.late {
             arrives += (line.rng.uniform() * LATE) as u64;
         }
@@ -178,6 +176,14 @@ impl Network {
         }
         drop(state);
         self.changed.notify_one();
+    }
+    /// A packet of this length that is no gateway's leaves by the path between two: when its acknowledgement is back, unless it is lost.
+    pub fn carry(&self, who: u8, (from, to): (u8, u8), length: usize) -> Option<u64> {
+        let (now, mut state) = (clock::elapsed(), self.state());
+        let line = state.lines.get_mut(&(from, to))?;
+        let fate = line.fate(now, length);
+        self.record.add(What::Datagram(who, to, length as u32, fate));
+        (fate == Fate::Arrives).then(|| line.departs(now, length) + 2 * line.path.delay)
     }
     /// Delivers datagrams at their times, until the scene ends.
     pub async fn drive(self: Arc<Network>) {
@@ -217,6 +223,11 @@ impl Network {
 }
 
 impl Line {
+    /// When a packet has left that joins the queue now.
+    fn departs(&mut self, now: u64, length: usize) -> u64 {
+        self.free_at = self.free_at.max(now) + (length as f64 / self.path.rate * 1e9) as u64;
+        self.free_at
+    }
     fn fate(&mut self, now: u64, length: usize) -> Fate {
         let lost = self.rng.uniform() < self.path.loss;
         let waits = self.free_at.saturating_sub(now) as f64 / 1e9 * self.path.rate;
