@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use explicate_core::rng::Rng;
@@ -65,7 +65,8 @@ struct State {
     next: u64,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     under_way: BTreeMap<u64, Delivery>,
-    sockets: BTreeMap<SocketAddr, Arc<Udp>>,
+    /// Sockets keep the network.
+    sockets: BTreeMap<SocketAddr, Weak<Udp>>,
     /// What is outside for an address inside.
     nat: BTreeMap<SocketAddr, SocketAddr>,
 }
@@ -139,7 +140,7 @@ impl Network {
     /// Opens the socket of a gateway.
     pub fn open(self: &Arc<Network>, gateway: u8) -> Arc<Udp> {
         let socket = Arc::new(Udp { network: self.clone(), address: address(gateway), inbox: Mutex::default() });
-        self.state().sockets.insert(socket.address, socket.clone());
+        self.state().sockets.insert(socket.address, Arc::downgrade(&socket));
         socket
     }
     /// Closes it.
@@ -215,7 +216,7 @@ impl Network {
         let inside = address(number(delivery.to));
         // A NAT knows only its present port.
         let outside = state.nat.get(&inside).copied().unwrap_or(inside);
-        if let Some(socket) = state.sockets.get(&inside).filter(|_| outside == delivery.to).cloned() {
+        if let Some(socket) = state.sockets.get(&inside).filter(|_| outside == delivery.to).and_then(Weak::upgrade) {
             drop(state);
             socket.take(delivery);
         }

@@ -1,10 +1,12 @@
 //! Two hundred seeds, faults that are put back, and seeds that once broke a rule.
 #![expect(clippy::print_stdout, reason = "shows what the seeds hold")]
 
+use std::sync::Arc;
+
 use super::faults::{ALL, Fault};
 use super::record::Broken;
 use super::scene::{KINDS, Scene};
-use super::{Options, run};
+use super::{Options, run, run_beside};
 
 /// Seeds of `make test`.
 const SEEDS: std::ops::Range<u64> = 0..200;
@@ -53,6 +55,26 @@ fn a_seed_repeats_its_events() {
         let at = differs.unwrap_or(one.len().min(other.len()));
         let near = |events: &[_]| format!("{:?}", &events[at.saturating_sub(2)..(at + 2).min(events.len())]);
         assert!(one == other, "seed {seed}, event {at}: {}, then {}", near(&one), near(&other));
+    }
+}
+
+/// Neither a gateway nor its network is left when a scene is over: what they keep of each other would grow with each seed, and what a gateway
+/// keeps of a tunnel with each tunnel.
+#[test]
+fn nothing_of_a_scene_is_left_when_it_is_over() {
+    for seed in 0..12 {
+        let (_, (network, gateways, tunnels)) = run_beside(&Scene::of(seed), Options::default(), async |view| {
+            let running: Vec<_> = view.machines.iter().filter_map(|machine| Some(machine.gateway()?.0)).collect();
+            let peers = running.iter().flat_map(|gateway| gateway.table().peers.clone());
+            let tunnels: Vec<_> = peers.filter_map(|peer| Some(Arc::downgrade(&peer.current()?.1))).collect();
+            (Arc::downgrade(&view.network), running.iter().map(Arc::downgrade).collect::<Vec<_>>(), tunnels)
+        });
+        assert!(network.upgrade().is_none(), "seed {seed}: the network");
+        assert!(gateways.iter().all(|gateway| gateway.upgrade().is_none()), "seed {seed}: a gateway");
+        assert!(
+            !tunnels.is_empty() && tunnels.iter().all(|tunnel| tunnel.upgrade().is_none()),
+            "seed {seed}: a tunnel"
+        );
     }
 }
 
