@@ -573,6 +573,9 @@ impl Gateway {
             return None;
         };
         tunnel.credits.begin(connection, &greeted, limits);
+        if let (Some(line), Some(peer)) = (line, tunnel.credits.peer_rate()) {
+            tunnel.controller.lock().set_ports([line, peer.bytes_per_sec()]);
+        }
         tunnel.turns.begin(connection, limits.peer_bytes as u64);
         Some(greeted)
     }
