@@ -113,7 +113,7 @@ pub enum Gateway {
         #[arg(short, long, conflicts_with = "json")]
         watch: bool,
     },
-    /// Names what limits the transfers now: line, path, far host, capacity source
+    /// Names what limits the transfers now, the cause whose removal gains most first, and what to do about it
     Why(GatewayConfig),
     /// Sets nftables, routes and sysctls up
     Up(GatewayConfig),

@@ -6,8 +6,8 @@
 //! *The rule.* The end with the smaller public key decides. It greets ([`credit`](super::credit)) in one connection at a time, the first
 //! one whose handshake it has completed. The other end greets in every one at once, and uses the one in which it is greeted. One end
 //! alone decides, and before it has, nothing is carried: the order in which the two see the handshakes does not matter, and the decision
-//! breaks no connection of a host. Only completed handshakes count, so a gateway that can be called but cannot call, or
-//! that can call but cannot be called, is reached as if nobody else called.
+//! breaks no connection of a host. Only completed handshakes count: if calls succeed in one direction alone, the connection of that
+//! direction is used.
 //!
 //! *Late or new.* A gateway calls while it has no connection to the peer, and gives its call up when the peer's handshake completes. So
 //! a second connection is one of two kinds, which the end that decides tells apart by an order of events and not by times:

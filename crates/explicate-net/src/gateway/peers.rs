@@ -553,8 +553,11 @@ impl Gateway {
             }
             Err(reason) => return Err(sentence(&reason, Side::Server, identity.public)),
         };
-        let key = PublicKey::of(&connection).ok_or("no key")?;
-        let peer = self.table().of_key(key).cloned().ok_or("no peer has this key")?;
+        let known = PublicKey::of(&connection).and_then(|key| Some((key, self.table().of_key(key).cloned()?)));
+        let Some((key, peer)) = known else {
+            self.transport.forget(&tunnel);
+            return Err("no peer has this key".to_string());
+        };
         self.serve(&peer, Connected { connection, tunnel, keys: [identity.public, key], begun }).await;
         Ok(())
     }
@@ -570,6 +573,9 @@ impl Gateway {
             return None;
         };
         tunnel.credits.begin(connection, &greeted, limits);
+        if let (Some(line), Some(peer)) = (line, tunnel.credits.peer_rate()) {
+            tunnel.controller.lock().set_ports([line, peer.bytes_per_sec()]);
+        }
         tunnel.turns.begin(connection, limits.peer_bytes as u64);
         Some(greeted)
     }

@@ -36,8 +36,6 @@ const CATCH_UP: Time = Time::millis(10);
 /// Trains of a look at the line, and the least time between two looks.
 const LOOK: u32 = 4;
 const LOOK_AGAIN: Time = Time::secs(10);
-/// A tunnel is idle after this time without a datagram: its last ones get their parity.
-const IDLE: Time = Time::millis(3);
 
 /// Counters of a port.
 #[derive(Clone, Copy, Default, Debug)]
@@ -363,7 +361,6 @@ impl State {
             self.queues.push(now, index, Outgoing { to, packet, bytes: with_room(contents) });
             self.add_parity(now, index, tunnel, parity);
         }
-        tunnel.controller.lock().waits(self.queues.wait(index));
         true
     }
     fn add_parity(&mut self, now: Time, index: usize, tunnel: &Tunnel, parity: Option<[Parity; 2]>) {
@@ -393,12 +390,12 @@ impl State {
     fn finish_blocks(&mut self, now: Time) {
         for index in 0..self.queues.tunnels.len() {
             let queue = &self.queues.tunnels[index];
-            if !queue.is_empty() || now < queue.last + IDLE {
+            let Some(tunnel) = queue.tunnel.upgrade().filter(|_| queue.is_empty()) else { continue };
+            let last = queue.last;
+            if tunnel.ends_at(last).is_none_or(|at| now < at) {
                 continue;
             }
-            let last = queue.last;
-            let Some(tunnel) = queue.tunnel.upgrade() else { continue };
-            self.add_parity(now, index, &tunnel, tunnel.finish());
+            self.add_parity(now, index, &tunnel, tunnel.end_early(now, self.queues.rate));
             self.queues.tunnels[index].last = last;
         }
     }
@@ -453,8 +450,8 @@ impl State {
     fn due(&self) -> Time {
         let queues = &self.queues;
         let departs = if queues.any_waits() { self.free_at } else { Time::NEVER };
-        let open = |queue: &&Queue| queue.is_empty() && queue.tunnel.upgrade().is_some_and(|tunnel| tunnel.is_open());
-        let ends = queues.tunnels.iter().filter(open).map(|queue| queue.last + IDLE).min();
+        let idle = queues.tunnels.iter().filter(|queue| queue.is_empty());
+        let ends = idle.filter_map(|queue: &Queue| queue.tunnel.upgrade()?.ends_at(queue.last)).min();
         departs.min(queues.router.next_timer()).min(ends.unwrap_or(Time::NEVER))
     }
 }

@@ -12,6 +12,7 @@ use explicate_core::api::{AnyRouter, PortView};
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
+use super::parity::Parity;
 use super::plain::{Plain, VOICE_SHARE};
 use super::tunnel::Tunnel;
 
@@ -38,6 +39,9 @@ pub struct Outgoing {
     pub bytes: Vec<u8>,
 }
 
+/// A datagram in the queue of a tunnel, and when it joined it.
+type Queued = (Outgoing, Time);
+
 /// What leaves.
 pub enum Leaving {
     /// A datagram of QUIC.
@@ -54,7 +58,7 @@ pub struct Queue {
     pub to: SocketAddr,
     /// When its last datagram arrived.
     pub last: Time,
-    waiting: VecDeque<Outgoing>,
+    waiting: VecDeque<Queued>,
     bytes: u64,
     credit: i64,
     /// Bytes since the meter was read, and the rate, bytes/s.
@@ -156,12 +160,6 @@ impl Queues {
         let active = self.tunnels.iter().filter(|queue| queue.used > 0.0).count().max(1) as f64;
         (self.rate - plain - tunnels).max(self.rate / active)
     }
-    /// How long a tunnel's queue takes to leave at most, in turns with all others.
-    pub fn wait(&self, index: usize) -> Time {
-        let share = self.rate / (self.tunnels.len() + 1) as f64;
-        Time::from_secs_f64(self.tunnels[index].bytes as f64 / share)
-    }
-
     fn arrive(&mut self, now: Time, outgoing: &mut Outgoing) {
         let view = self.view();
         self.router.on_arrival(now, &mut outgoing.packet, &view);
@@ -175,7 +173,7 @@ impl Queues {
         queue.bytes += outgoing.packet.ip_len as u64;
         queue.last = now;
         queue.to = outgoing.to;
-        queue.waiting.push_back(outgoing);
+        queue.waiting.push_back((outgoing, now));
     }
     /// Adds a datagram without a tunnel; false if there is no room.
     pub fn push_other(&mut self, now: Time, mut outgoing: Outgoing) -> bool {
@@ -215,7 +213,7 @@ impl Queues {
             return Some(Leaving::Plain(bytes));
         }
         while let Some(index) = self.whose_turn() {
-            let next = if index < self.tunnels.len() { self.next_of(index) } else { self.next_plain(now) };
+            let next = if index < self.tunnels.len() { self.next_of(now, index) } else { self.next_plain(now) };
             if next.is_some() {
                 return next;
             }
@@ -242,9 +240,12 @@ impl Queues {
             self.turn += 1;
         }
     }
-    fn next_of(&mut self, index: usize) -> Option<Leaving> {
+    fn next_of(&mut self, now: Time, index: usize) -> Option<Leaving> {
         let queue = &mut self.tunnels[index];
-        let outgoing = queue.waiting.pop_front()?;
+        let (outgoing, joined) = queue.waiting.pop_front()?;
+        if let Some(tunnel) = queue.tunnel.upgrade().filter(|_| !Parity::is_in(&outgoing.packet)) {
+            tunnel.controller.lock().leaves_port(joined, now);
+        }
         let length = outgoing.packet.ip_len as u64;
         queue.credit -= length as i64;
         queue.bytes -= length;

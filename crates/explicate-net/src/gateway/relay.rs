@@ -183,7 +183,7 @@ struct Waiting {
 
 /// Room for bytes grows by a quarter, and by so many at least.
 const GROWS: usize = 4 << 10;
-/// Room of which more is not kept when nothing waits.
+/// An empty buffer keeps at most so much memory, bytes.
 const KEPT: usize = 2 * BLOCK;
 
 impl Waiting {

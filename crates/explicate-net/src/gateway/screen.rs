@@ -53,7 +53,7 @@ fn share(room: usize, wanted: [usize; 3]) -> [usize; 3] {
     shares
 }
 
-/// So many rows, the last of which says how many there are more.
+/// The first `most` rows; if there are more, the last of these rows says how many are left out.
 fn shortened(mut rows: Vec<String>, most: usize) -> Vec<String> {
     let more = rows.len().saturating_sub(most);
     if more > 0 && most > 0 {

@@ -67,6 +67,11 @@ impl Tunnels {
     pub fn moving(numbers: impl ConnectionIdGenerator + 'static) -> Tunnels {
         Tunnels { numbers: Some(Box::new(numbers)), ..Tunnels::default() }
     }
+    /// Forgets all of them.
+    #[cfg(feature = "simulated")]
+    pub fn clear(&self) {
+        *self.write() = Known::default();
+    }
     fn read(&self) -> RwLockReadGuard<'_, Known> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -256,7 +261,7 @@ impl Socket {
         for contents in transmit.contents.chunks(segment) {
             let packet = match &tunnel {
                 Some(tunnel) => {
-                    // A short one that somebody waits for leaves twice: its parity is a copy.
+                    // A short one that a host waits for leaves twice: its parity is a copy.
                     let short = contents.len() < shim::SHORT;
                     let packet = tunnel.leave(contents, headers, 0.0, short).0;
                     again = again.or(short.then(|| tunnel.finish()).flatten());

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use explicate_core::units::Rate;
+use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet};
 
 use quinn::{SendStream, WriteError};
@@ -20,6 +20,13 @@ use crate::clock::Clock;
 const PACKET: u16 = 1500;
 /// Short datagrams that are covered behind a write: what was written, and perhaps an acknowledgement before it.
 const COVERED: u32 = 2;
+
+/// A tunnel is idle after this time without a datagram: the block that is open may end early.
+const IDLE: Time = Time::millis(3);
+/// Parity of blocks that end early takes this share of what the window and the line carry, beside that of full blocks, and so much of it at
+/// once. Without this bound a sender whose window is full ends a block behind each acknowledgement, and sends as much parity as data.
+const EARLY: f64 = 1.0 / 50.0;
+const AT_ONCE: Time = Time::secs(1);
 
 /// What long transfers may have in QUIC beside what is under way: so much of a window, and so many bytes at least. What the line sends in
 /// [`SUPPLY`] is enough for the time in which this program waits for a processor, up to so many bytes.
@@ -54,6 +61,8 @@ struct State {
     /// Number of the next datagram.
     next: u32,
     block: Block,
+    /// When a block may end early again.
+    early_at: Time,
     /// Sum of the feedback that arrived, bytes/s modulo 2^32.
     sum: u32,
     /// Datagrams that routers have answered, modulo 2^32.
@@ -100,10 +109,9 @@ impl Tunnel {
             place: Mutex::default(),
         })
     }
-    /// Datagrams of a block. Parity follows the losses that the air may have, and no others: it would hide those of a full queue from
-    /// TCP's law, and add to it.
+    /// Datagrams of a block.
     fn block(&self, state: &State) -> u8 {
-        parity::length(state.lost.min(self.air_loss))
+        parity::block(state.lost, self.air_loss)
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -173,9 +181,21 @@ impl Tunnel {
     pub fn finish(&self) -> Option<[Parity; 2]> {
         self.state().block.finish()
     }
-    /// Whether datagrams are without parity.
-    pub fn is_open(&self) -> bool {
-        self.state().block.is_open()
+    /// When the open block may end early, if there is one and the last datagram was added at this time.
+    pub fn ends_at(&self, last: Time) -> Option<Time> {
+        let state = self.state();
+        (state.block.count() > 0).then(|| state.early_at.max(last + IDLE))
+    }
+    /// The parity of a block that ends early, over a line of this rate, bytes/s.
+    pub fn end_early(&self, now: Time, line: f64) -> Option<[Parity; 2]> {
+        let rate = EARLY * line.min(self.controller.lock().rate());
+        let mut state = self.state();
+        let missing = 1.0 - state.block.count() as f64 / self.block(&state) as f64;
+        let parity = state.block.finish()?;
+        let bytes: usize = parity.iter().map(Parity::length).sum();
+        let from = state.early_at.max(Time(now.0.saturating_sub(AT_ONCE.0)));
+        state.early_at = from + Time::from_secs_f64(missing.max(0.0) * bytes as f64 / rate);
+        Some(parity)
     }
     /// A datagram arrived: whether QUIC is to have it, and those that it repairs.
     pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Vec<Vec<u8>>) {
@@ -194,6 +214,7 @@ impl Tunnel {
         state.lost = shim::loss(packet);
         let mut controller = self.controller.lock();
         controller.returned(returned);
+        controller.receives(packet.ip_len as u64);
         controller.answered(packet.transport.segment());
         drop(controller);
         state.answered = state.answered.wrapping_add(packet.mark().is_set() as u32);
@@ -234,7 +255,7 @@ mod tests {
         let (from, to) = (tunnel(), tunnel());
         let leaves = |contents: &[u8]| from.leave(contents, 28, 0.0, true).0;
         to.arrive(&leaves(&[1; 40]), &[1; 40]);
-        assert!(!from.is_open(), "an acknowledgement");
+        assert_eq!(from.ends_at(Time::ZERO), None, "an acknowledgement");
         from.cover();
         let (acknowledgement, request) = (leaves(&[2; 40]), [3; 67]);
         to.arrive(&acknowledgement, &[2; 40]);

@@ -72,7 +72,7 @@ struct State {
     now: Virtual,
     /// The longest of the last blocks, in the same bytes: who comes back so much later still has its place.
     longest: Virtual,
-    /// Somebody has the turn.
+    /// A connection has the turn.
     taken: bool,
     /// Who waits, by the start of its block and in the order of arrival.
     waiting: BTreeMap<(Virtual, u64), oneshot::Sender<()>>,
@@ -140,7 +140,7 @@ impl State {
             }
         }
     }
-    /// Whether somebody waits whose block starts before.
+    /// Whether a connection waits whose block starts before this place.
     fn starts_before(&self, place: (Virtual, u64)) -> bool {
         self.waiting.first_key_value().is_some_and(|(first, _)| *first < place)
     }

@@ -223,8 +223,8 @@ impl OfPeer<'_> {
     /// reason.
     fn is_narrow(&self) -> bool {
         let (lost, queue) = (self.lost(), self.queue());
-        // Parity may repair what a narrower line drops.
-        let drops = self.lost_before_repair() > self.borne() && queue > 1.0;
+        // TCP's law keeps what a narrower line drops low, and parity may repair it.
+        let drops = self.lost_before_repair() > 0.0 && queue > 1.0;
         let signs = if self.looks.full() { drops } else { self.is("limited_by_delay") };
         self.is("limited") && self.waits() && (signs || lost > MOST_LOST)
     }
@@ -391,7 +391,7 @@ fn parity_takes(block: u8) -> f64 {
 
 /// What parity leaves of independent losses of this share. Its blocks follow them as far as the air may lose so many.
 fn after_parity(lost: f64, air_loss: f64) -> f64 {
-    let count = parity::length(lost.min(air_loss)) as i32 + PARITY;
+    let count = parity::block(lost, air_loss) as i32 + PARITY;
     let (mut chance, mut repaired) = ((0..count).fold(1.0, |chance, _| chance * (1.0 - lost)), 0.0);
     for losses in 1..=PARITY {
         chance *= lost / (1.0 - lost).max(1e-9) * (count - losses + 1) as f64 / losses as f64;
@@ -416,7 +416,7 @@ fn losses(of: &OfPeer<'_>) -> Option<Cause> {
     let window = if limited { of.looks.room() } else { 1.0 };
     // Without the limit, parity would take more than it spares.
     if limited && of.after["parity"] == false && after_parity(lost, of.borne()) <= of.borne() {
-        let takes = parity_takes(parity::length(lost.min(of.borne())));
+        let takes = parity_takes(parity::block(lost, of.borne()));
         let sentence = format!(
             "{path}: {} of the packets are lost, {limit}, and `parity` is off; `parity = true` in [wan] repairs them, and takes {:.0} % of the line",
             percent(lost),

@@ -94,6 +94,13 @@ struct Running {
     tasks: Arc<Tasks>,
 }
 
+impl Drop for Running {
+    /// A tunnel keeps its connection, this its socket, and this the tunnel, until the connection has ended.
+    fn drop(&mut self) {
+        self.tunnels.clear();
+    }
+}
+
 /// The machine of a gateway.
 pub struct Machine {
     number: u8,

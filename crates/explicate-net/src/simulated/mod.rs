@@ -17,6 +17,7 @@
 
 pub mod clock;
 pub mod faults;
+pub mod flow;
 pub mod hosts;
 pub mod machine;
 pub mod network;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use explicate_core::rng::Rng;
@@ -65,7 +65,8 @@ struct State {
     next: u64,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     under_way: BTreeMap<u64, Delivery>,
-    sockets: BTreeMap<SocketAddr, Arc<Udp>>,
+    /// Sockets keep the network.
+    sockets: BTreeMap<SocketAddr, Weak<Udp>>,
     /// What is outside for an address inside.
     nat: BTreeMap<SocketAddr, SocketAddr>,
 }
@@ -139,7 +140,7 @@ impl Network {
     /// Opens the socket of a gateway.
     pub fn open(self: &Arc<Network>, gateway: u8) -> Arc<Udp> {
         let socket = Arc::new(Udp { network: self.clone(), address: address(gateway), inbox: Mutex::default() });
-        self.state().sockets.insert(socket.address, socket.clone());
+        self.state().sockets.insert(socket.address, Arc::downgrade(&socket));
         socket
     }
     /// Closes it.
@@ -163,9 +164,7 @@ impl Network {
         if fate != Fate::Arrives {
             return;
         }
-        let departs = line.free_at.max(now) + (length as f64 / line.path.rate * 1e9) as u64;
-        line.free_at = departs;
-        let mut arrives = departs + line.path.delay;
+        let mut arrives = line.departs(now, length) + line.path.delay;
         if line.rng.uniform() < line.path.late {
             arrives += (line.rng.uniform() * LATE) as u64;
         }
@@ -178,6 +177,14 @@ impl Network {
         }
         drop(state);
         self.changed.notify_one();
+    }
+    /// A packet of this length that is no gateway's leaves by the path between two: when its acknowledgement is back, unless it is lost.
+    pub fn carry(&self, who: u8, (from, to): (u8, u8), length: usize) -> Option<u64> {
+        let (now, mut state) = (clock::elapsed(), self.state());
+        let line = state.lines.get_mut(&(from, to))?;
+        let fate = line.fate(now, length);
+        self.record.add(What::Datagram(who, to, length as u32, fate));
+        (fate == Fate::Arrives).then(|| line.departs(now, length) + 2 * line.path.delay)
     }
     /// Delivers datagrams at their times, until the scene ends.
     pub async fn drive(self: Arc<Network>) {
@@ -209,7 +216,7 @@ impl Network {
         let inside = address(number(delivery.to));
         // A NAT knows only its present port.
         let outside = state.nat.get(&inside).copied().unwrap_or(inside);
-        if let Some(socket) = state.sockets.get(&inside).filter(|_| outside == delivery.to).cloned() {
+        if let Some(socket) = state.sockets.get(&inside).filter(|_| outside == delivery.to).and_then(Weak::upgrade) {
             drop(state);
             socket.take(delivery);
         }
@@ -217,6 +224,11 @@ impl Network {
 }
 
 impl Line {
+    /// When a packet has left that joins the queue now.
+    fn departs(&mut self, now: u64, length: usize) -> u64 {
+        self.free_at = self.free_at.max(now) + (length as f64 / self.path.rate * 1e9) as u64;
+        self.free_at
+    }
     fn fate(&mut self, now: u64, length: usize) -> Fate {
         let lost = self.rng.uniform() < self.path.loss;
         let waits = self.free_at.saturating_sub(now) as f64 / 1e9 * self.path.rate;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::clock::{self, Simulated};
 use super::faults::{self, Fault};
+use super::flow::Flow;
 use super::hosts::{Leaves, Outcome, Server, World};
 use super::machine::Machine;
 use super::network::Network;
@@ -130,6 +131,9 @@ impl<'a> Run<'a> {
         self.began = clock::elapsed();
         for number in 0..self.scene.plans.len() {
             tokio::spawn(self.world.clone().open(number, self.began, self.machines.clone()));
+        }
+        if let Some(ends) = self.scene.beside {
+            tokio::spawn(Flow::new(self.network.clone(), ends).drive());
         }
         for happens in &self.scene.happens {
             tokio::spawn(happen(*happens, self.began, self.network.clone(), self.machines.clone()));

@@ -105,6 +105,8 @@ pub struct Scene {
     pub peer_window: u32,
     /// Numbers of the connections with keystrokes, during the scene and behind it.
     pub keys: [usize; 2],
+    /// From which gateway to which one a flow of TCP goes beside them.
+    pub beside: Option<(u8, u8)>,
 }
 
 /// Draws of a scene.
@@ -172,6 +174,7 @@ impl Scene {
             window,
             peer_window,
             keys: [0, 1],
+            beside: None,
         };
         scene.draw_happens(&mut draws, hub);
         scene.texts = texts(&mut draws, gateways, &scene, rate);

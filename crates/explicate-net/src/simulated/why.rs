@@ -101,6 +101,7 @@ impl Setting {
             window: 32 << 20,
             peer_window: 256 << 20,
             keys: [usize::MAX; 2],
+            beside: None,
         }
     }
 

@@ -8,7 +8,7 @@
 //! so nothing has to be probed.
 //!
 //! *Limit.* A narrower line behind the own port, without a router, shows in losses that parity does not repair, and in round-trip
-//! times beyond the least one and the own port's queue. TCP's window limits that of the sender by the rule of [`guard`](explicate_core::guard),
+//! times beyond the least one, without the own port's queue. TCP's window limits that of the sender by the rule of [`guard`](explicate_core::guard),
 //! on all that the peer acknowledges. What a datagram waits in routers on the way is not returned, so their queues count as delay.
 //!
 //! *Fall-back.* Without an own port, TCP's law moves the window while no router answers ([`answers`](super::answers)).
@@ -17,6 +17,8 @@ mod config;
 mod quic;
 #[cfg(test)]
 mod tests;
+
+use std::collections::VecDeque;
 
 use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent, measured_ms};
 use explicate_core::guard::{
@@ -54,6 +56,18 @@ const NEXT_PROBE: f64 = 4.0;
 const SILENT: u64 = 100;
 /// So many round trips behind a loss others are expected.
 const LOSES_FOR: u64 = 20;
+/// A queue that stands on the path for so long is one that others fill, or a narrower line, however short it is: what this end sends by the rate of
+/// its line leaves none. Less is not told from acknowledgements that come late, nor from what the peer's port has queued, bytes.
+const STANDING: Time = Time::secs(2);
+const LITTLE: Time = Time::millis(5);
+const PORT_QUEUE: f64 = 4_500.0;
+/// A peer that sends more than this share of its rate delays its acknowledgements by its own queue, and by what QUIC has made before them.
+const MUCH: f64 = 0.25;
+/// Losses of the air that a clean time spares, packets.
+const MOST_BORNE: f64 = 3.0;
+/// A packet joins the own port's queue within this time, or when that has room; so many are known at most.
+const JOINS: Time = Time::millis(1);
+const MOST_LEFT: usize = 4096;
 /// First window, packets (RFC 9002 section 7.2).
 const INITIAL: f64 = 10.0;
 
@@ -87,8 +101,14 @@ pub struct WindowController {
     rng: Rng,
     least_rtt: LeastRtt,
     round: Round,
-    /// The longest wait in the own port's queue in the round trip before.
-    waited: Time,
+    /// When packets joined the own port's queue, and when they left it, of those that are not acknowledged.
+    left_port: VecDeque<(Time, Time)>,
+    /// Packets that the air may lose before TCP's law is given a loss, and bytes/s that arrived in the last round trip.
+    borne: f64,
+    arrives: f64,
+    /// The rates of the own port and the peer's, bytes/s, if they are known; and since when round trips have had a little delay.
+    ports: Option<[f64; 2]>,
+    standing_since: Time,
     /// Length of a full packet, bytes of IP.
     packet: f64,
     clock: Clock,
@@ -115,18 +135,20 @@ pub struct WindowController {
     returned: Transport,
 }
 
-/// A round trip: bytes, the least round-trip time, and the longest wait in the own port's queue.
+/// A round trip: bytes there and back, whether some that are lost were sent behind TCP's last loss, and the least round-trip time without the own port's
+/// queue.
 struct Round {
     began: Time,
     acknowledged: u64,
     lost: u64,
+    lost_anew: bool,
+    received: u64,
     rtt: Time,
-    waited: Time,
 }
 
 impl Round {
     fn new(began: Time) -> Round {
-        Round { began, acknowledged: 0, lost: 0, rtt: Time::NEVER, waited: Time::ZERO }
+        Round { began, acknowledged: 0, lost: 0, lost_anew: false, received: 0, rtt: Time::NEVER }
     }
 }
 
@@ -157,7 +179,11 @@ impl WindowController {
             rng: Rng::stream(clock.now().0 ^ u64::from(std::process::id()), "held"),
             least_rtt: LeastRtt::default(),
             round: Round::new(Time::ZERO),
-            waited: Time::ZERO,
+            borne: 0.0,
+            arrives: 0.0,
+            left_port: VecDeque::new(),
+            ports: None,
+            standing_since: Time::ZERO,
             packet,
             clock,
             srtt: Time::ZERO,
@@ -198,10 +224,15 @@ impl WindowController {
         }
         if self.is_limited() { own.min(self.tcp.allowance().cwnd).max(LEAST) } else { own.max(LEAST) }
     }
+    /// What the window carries, bytes/s, without end before a round-trip time is known; where TCP's law limits it, what arrives.
+    pub fn rate(&self) -> f64 {
+        if self.is_limited() { self.arrives } else { self.window() * self.packet / self.srtt.as_secs_f64() }
+    }
     /// What may be in flight, packets: the window, which is for a round trip without delays of acknowledgements, and what waits for
-    /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one, or where the
-    /// path is narrower than it, it would fill a short queue on the path for good, so that no more is added than arrives in [`ACK_DELAY`], and nothing where TCP's
-    /// law moves the window.
+    /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one it would fill a
+    /// short queue on the path for good, so that no more is added than arrives in [`ACK_DELAY`], and nothing where TCP's law moves the
+    /// window. Where that is the limit beside an own port, what has arrived and waits for an acknowledgement is added, half of it in the mean: it has
+    /// left the path, and TCP's acknowledgements, with which this end shares it, come at once.
     pub fn allowed(&self) -> f64 {
         let (window, many) = (self.window(), 2.0 * PER_ACK as f64);
         let delayed = match self.srtt {
@@ -209,7 +240,7 @@ impl WindowController {
             srtt => window * ACK_DELAY.as_secs_f64() / srtt.as_secs_f64().max(1e-3),
         };
         let waits = if self.own_port {
-            if self.is_limited() { 0.0 } else { delayed + many }
+            if self.is_limited() { delayed.min(PER_ACK as f64) / 2.0 } else { delayed + many }
         } else if self.explicit && self.in_force() == ActiveController::Own {
             delayed.min(many)
         } else {
@@ -248,9 +279,36 @@ impl WindowController {
     pub fn arrived(&self) -> [u64; 2] {
         self.arrived
     }
-    /// A datagram that joins the own port's queue waits there for so long.
-    pub fn waits(&mut self, wait: Time) {
-        self.round.waited = self.round.waited.max(wait);
+    /// A packet that joined the own port's queue then leaves it now.
+    pub fn leaves_port(&mut self, joined: Time, now: Time) {
+        if self.left_port.len() == MOST_LEFT {
+            self.left_port.pop_front();
+        }
+        self.left_port.push_back((joined, now));
+    }
+    /// The rates of the own port and the peer's, bytes/s.
+    pub fn set_ports(&mut self, rates: [f64; 2]) {
+        self.ports = Some(rates);
+    }
+    /// So many bytes came from the peer.
+    pub fn receives(&mut self, bytes: u64) {
+        self.round.received += bytes;
+    }
+    /// What round-trip times may exceed the least one by: by the guard's rule, and where the peer sends much, by what acknowledgements wait for
+    /// its port. Else a delay of [`STANDING`] may be as little as can be told from late acknowledgements, and a quarter of the round trip.
+    fn most_delay(&mut self, now: Time, delay: Time, received: f64) -> Time {
+        let most = self.least_rtt.most_delay();
+        let Some([own, peer]) = self.ports else { return most };
+        let queue = Time::from_secs_f64(PORT_QUEUE / own.min(peer));
+        if received > MUCH * peer {
+            self.standing_since = now;
+            return most.max(Time(2 * queue.0));
+        }
+        let little = most.min(LITTLE.max(queue).max(Time(self.least_rtt.get().0 / 4)));
+        if delay <= little {
+            self.standing_since = now;
+        }
+        if now.since(self.standing_since) > STANDING { little } else { most }
     }
     /// Smoothed round-trip time.
     pub fn round_trip(&self) -> Time {
@@ -344,11 +402,21 @@ impl WindowController {
             self.probes = 0.0;
         }
         self.least_rtt.advance(now);
-        self.least_rtt.take(rtt);
-        self.round.rtt = self.round.rtt.min(rtt);
-        self.newest = self.newest.max(Time(now.0.saturating_sub(rtt.0)));
+        let sent = Time(now.0.saturating_sub(rtt.0));
+        if sent >= self.newest {
+            self.newest = sent;
+            let path = rtt.since(self.in_port(sent));
+            self.least_rtt.take(path);
+            self.round.rtt = self.round.rtt.min(path);
+        }
         self.acknowledged += bytes;
         self.round.acknowledged += bytes;
+    }
+
+    /// How long a packet was in the own port, from when QUIC made it. None is made before the one before has joined the queue.
+    fn in_port(&mut self, sent: Time) -> Time {
+        while self.left_port.pop_front_if(|(joined, _)| *joined + JOINS < sent).is_some() {}
+        self.left_port.front().map_or(Time::ZERO, |(_, left)| left.since(sent))
     }
 
     fn on_end_acks(&mut self, in_flight: u64, app_limited: bool) {
@@ -428,14 +496,20 @@ impl WindowController {
         let span = now.since(round.began).as_secs_f64().max(1e-9);
         let arrived = round.acknowledged as f64 / self.packet * self.srtt.as_secs_f64() / span;
         self.most = UNPROVEN.max(TIMES_ARRIVED * arrived);
-        let waited = round.waited.max(std::mem::replace(&mut self.waited, round.waited));
         let lost = round.lost as f64 / self.packet;
-        let delay = round.rtt.since(self.least_rtt.get()).since(waited);
-        let (most_delay, queue) = (self.least_rtt.most_delay(), FullQueue::Unseen);
+        let delay = round.rtt.since(self.least_rtt.get());
+        let most_delay = self.most_delay(now, delay, round.received as f64 / span);
+        let queue = FullQueue::Unseen;
         let seen = Seen { sent, lost, unexplained: lost, delay, most_delay, queue };
-        if self.is_limited() && lost > self.limit.borne(&seen) {
+        // What the air may lose is borne in the mean of some round trips: one packet is more than that of a short one. Beside a queue on the
+        // path losses are the queue's: who shares it takes each for a sign, and so does this end.
+        let borne = if delay > most_delay { 0.0 } else { self.borne + self.limit.borne(&seen) };
+        self.borne = (borne - lost).clamp(-1.0, MOST_BORNE);
+        if self.is_limited() && round.lost_anew && self.borne < 0.0 {
+            (self.borne, self.lost_at) = (0.0, now);
             self.tcp.on_loss(&self.loss(LossKind::Duplicates));
         }
+        self.arrives = round.acknowledged as f64 / span;
         let change = if self.guard { self.limit.take(now, &seen) } else { None };
         self.delayed = delay > most_delay || self.delayed && change != Some(Change::Begins);
         if change == Some(Change::Begins) {
@@ -451,6 +525,7 @@ impl WindowController {
     fn on_loss(&mut self, bytes: u64, ago: Time, persistent: bool) {
         let loss = self.loss(if persistent { LossKind::Timeout } else { LossKind::Duplicates });
         self.round.lost += bytes;
+        self.round.lost_anew |= loss.now.0.saturating_sub(ago.0) > self.lost_at.0;
         self.last_loss = Some(loss.now);
         // quinn reports losses as it finds them; TCP's law takes those of a window for one (RFC 9002 section 7.3.2).
         let once = persistent || loss.now.0.saturating_sub(ago.0) > self.lost_at.0;

@@ -131,7 +131,7 @@ fn a_hub_delivers_what_was_closed_behind() {
     assert_eq!((carried.received, orderly), (16 << 10, false));
 }
 
-/// A key holder that lies: its stream is reset at once, though nobody reads it.
+/// A peer with a valid key sends more than its credit: its stream is reset at once, also while the host at this end does not read.
 #[test]
 fn a_stream_beyond_its_credit_is_reset_and_counted() {
     let (ended, beyond) = joined(async |[mut near, _far]: Ends| {
