@@ -61,7 +61,7 @@ impl Flow {
         let (under_way, comes, last) = (BTreeMap::new(), VecDeque::new(), clock::elapsed());
         Flow { network, ends, sender, next: 0, under_way, comes, srtt, recovers: 0, last }
     }
-    /// Sends for ever.
+    /// Sends until the scene ends.
     pub async fn drive(mut self) {
         loop {
             let now = clock::elapsed();

@@ -259,7 +259,7 @@ fn parity_follows_the_losses_of_the_air() {
     }
 }
 
-/// Whatever limits an upload (the line, TCP's window as the rate is told ten times too high, a host that writes blocks of 4 kB with pauses),
+/// Whatever limits an upload (the line, TCP's window as `rate` is ten times too high, a host that writes blocks of 4 kB with pauses),
 /// parity is the share of the datagrams that the measured losses need, and at most a fortieth of what the line carries more.
 #[test]
 fn parity_has_its_share_whatever_limits_the_sender() {
@@ -313,7 +313,7 @@ fn parity_does_not_follow_more_than_the_air_may_lose() {
 }
 
 /// What gateways with an upload, or with an idle connection, and a flow of CUBIC have of a line of 4.8 Mbit/s, as shares of a half, from 30 s
-/// after they have begun. The gateways are told so many times what it carries; it has this round trip, ms, and a queue of so many
+/// after they have begun. Their `rate` is so many times what it carries; it has this round trip, ms, and a queue of so many
 /// bandwidth-delay products.
 fn beside_cubic(uploads: bool, told: u64, round_trip: u64, queue: f64, seed: u64) -> [f64; 2] {
     let (carries, takes) = (4_800_000, 90 * SECOND);
@@ -372,7 +372,7 @@ fn neither_gateways_nor_cubic_beside_them_starve() {
     assert!(starved.is_empty(), "{starved:#?}");
 }
 
-/// Gateways that measure their line and are told ten times what it carries find it within 10 s: the queue on the path is short then.
+/// Gateways that measure their line and whose `rate` is ten times what it carries find that within 10 s: the queue on the path is short then.
 #[test]
 fn a_measured_line_that_was_told_ten_times_too_much_has_a_short_queue() {
     let (carries, takes) = (4_800_000, 20 * SECOND);
