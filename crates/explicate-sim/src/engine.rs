@@ -4,7 +4,7 @@
 //! the port, and its arrival at the far end of the link is then known. A link is *fused* if a single other link feeds it and
 //! its port makes no decision: its hop is computed within the preceding event.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use explicate_core::agent::Agent;
 use explicate_core::medium::dcf::Medium;
@@ -104,8 +104,6 @@ pub struct Engine {
     radios: Vec<Radio>,
     /// For a link that shares its line, the link of the other direction.
     twins: BTreeMap<u32, u32>,
-    /// Links that end at a bridge, which does not decrement the TTL.
-    bridged: BTreeSet<u32>,
     /// Agents by node.
     agents: BTreeMap<u32, Armed<Box<dyn Agent>>>,
     /// Destination nodes of flows, if an agent needs them.
@@ -167,7 +165,6 @@ impl Engine {
             media: Vec::new(),
             radios: Vec::new(),
             twins: BTreeMap::new(),
-            bridged: BTreeSet::new(),
             agents: BTreeMap::new(),
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),

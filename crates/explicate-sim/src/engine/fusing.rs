@@ -31,7 +31,8 @@ impl Engine {
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
             // A bridge is at the end of no link except the last of a chain, so its TTL rule applies there.
-            let alone = self.fuse && self.agents.is_empty() && feeder < NO_FEEDER && !self.bridged.contains(&feeder);
+            let alone =
+                self.fuse && self.agents.is_empty() && feeder < NO_FEEDER && !self.links[feeder as usize].bridged;
             if alone && self.links[index].port.is_predictable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
                 self.links[index].catches_up = true;
@@ -99,7 +100,7 @@ impl Engine {
             let off = link.fused_to != NIL && link.port.defers();
             // The TTL of packets from elsewhere was decremented when they arrived.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
-            link.hops = if off { 2 + hops } else { 1 } - self.bridged.contains(&(index as u32)) as u8;
+            link.hops = if off { 2 + hops } else { 1 } - link.bridged as u8;
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Link {
     pub(super) turn: u32,
     /// Packets in transit to their receiver here whose ACK is not fused.
     pub(super) in_transit: u32,
+    /// It ends at a bridge, which does not decrement the TTL.
+    pub(super) bridged: bool,
 }
 
 /// A predicted arrival.

@@ -36,12 +36,13 @@ impl Engine {
             after: NIL,
             turn: NIL,
             in_transit: 0,
+            bridged: false,
         });
         self.links.len() as u32 - 1
     }
     /// The node at the end of a link does not decrement TTLs.
     pub fn end_at_bridge(&mut self, link: u32) {
-        self.bridged.insert(link);
+        self.links[link as usize].bridged = true;
     }
     /// Declares two links half-duplex: transmission on one delays the other.
     pub fn pair(&mut self, one: u32, other: u32) {
@@ -90,7 +91,7 @@ impl Engine {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < Event::PLACES as usize, "too many routes");
         let last = links.last().expect("a route has links");
-        assert!(!self.bridged.contains(last), "no route ends at a bridge");
+        assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
         self.routes.extend(links.iter().copied().map(Hop::over));
         if let Some(last) = self.routes.last_mut() {
             last.mark(Mark::LAST);

@@ -46,13 +46,11 @@ impl Clock {
     /// A span that ends now, by this clock.
     #[inline]
     pub(super) fn measure(self, now: Time, span: Time) -> Time {
-        if self.is_exact() { span } else { self.count(now, span) }
+        if self.0 & Clock::ROUNDS == 0 { in_ticks(self.0, now, span) } else { self.rounded(span) }
     }
-    fn count(self, now: Time, span: Time) -> Time {
+    #[cold]
+    fn rounded(self, span: Time) -> Time {
         let tick = self.tick() as u64;
-        if self.0 & Clock::ROUNDS == 0 {
-            return in_ticks(self.tick(), now, span);
-        }
         Time((span.0 + tick / 2) / tick * tick).max(Time(tick))
     }
 }
