@@ -16,9 +16,9 @@ from typing import Any
 from shared import ROOT, replace_between
 
 LIMITS = {"xcp": 276.5, "sack": 221.8}
-"""Limit of instructions per packet-hop. The aim is 250 for both. SACK meets it; XCP did until hosts had a random processing
-time for each data packet. Three shortcuts of a port that saved 1.3 % together have gone: the limits, 273 and 219 with
-them, are that much higher, here and below."""
+"""Limit of instructions per packet-hop. The aim is 250 for both. SACK meets it; XCP did until hosts had a random
+processing time for each data packet. Three shortcuts of a port that saved 1.3 % together have gone: the limits, 273
+and 219 with them, are that much higher, here and below."""
 LIMITS_1000 = {"xcp": 294.8, "sack": 256.3}
 """The same with 1,000 flows: a fourteenth more (XCP), a sixth (SACK) than with 10; the aim is at most 20 %."""
 MEMORY = {"xcp": 2048.0, "sack": 1800.0}
