@@ -178,7 +178,7 @@ pub struct Send {
     /// Parameter of the protocol, as in `--param on_loss=halve`
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
-    /// Whose TCP moves the window: that of CUBIC and NewReno, and that to which an explicit protocol falls back
+    /// Whose TCP moves the window: that of an end-to-end protocol, and that to which an explicit one falls back
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(STACK_NAMES))]
     pub stack: Option<String>,
     /// Number of parallel flows (not with a file)

@@ -1,4 +1,4 @@
-//! A flow of TCP beside the gateways, with the law of a kernel: CUBIC as the core has it for the stack `linux`.
+//! A flow of TCP beside the gateways, with the law of a kernel: as the core has it for the stack `linux`.
 //!
 //! It sends full packets without end, and none of them again. Acknowledgements come back one by one and wait nowhere, a packet is lost when
 //! three later ones have arrived, and there is no handshake.

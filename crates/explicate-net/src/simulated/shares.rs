@@ -312,10 +312,10 @@ fn parity_does_not_follow_more_than_the_air_may_lose() {
     assert!(told > 2.0 * not_told, "{told} and {not_told} MB");
 }
 
-/// What gateways with an upload, or with an idle connection, and a flow of CUBIC have of a line of 4.8 Mbit/s, as shares of a half, from 30 s
+/// What gateways with an upload, or with an idle connection, and a flow of TCP have of a line of 4.8 Mbit/s, as shares of a half, from 30 s
 /// after they have begun. Their `rate` is so many times what it carries; it has this round trip, ms, and a queue of so many
 /// bandwidth-delay products.
-fn beside_cubic(uploads: bool, told: u64, round_trip: u64, queue: f64, seed: u64) -> [f64; 2] {
+fn beside_tcp(uploads: bool, told: u64, round_trip: u64, queue: f64, seed: u64) -> [f64; 2] {
     let (carries, takes) = (4_800_000, 90 * SECOND);
     let idle = Script { idles: true, ..Script::sending(1) };
     let idle = plan(CLIENT, 0, Script { leaves: Some((takes, Leaves::Reset)), ..idle }, idle);
@@ -344,27 +344,27 @@ const QUEUES: [(u64, f64); 6] = [(20, 0.5), (20, 2.0), (200, 0.5), (200, 2.0), (
 
 /// The flow of the next test is one: a window that does not grow would have a twenty-fourth of the line at 600 ms.
 #[test]
-fn cubic_alone_fills_the_line() {
+fn tcp_alone_fills_the_line() {
     for (round_trip, queue) in QUEUES {
-        let [_, cubic] = beside_cubic(false, 1, round_trip, queue, 1);
-        println!("{round_trip} ms, {queue} products: {:.2} of the line", cubic / 2.0);
-        assert!(cubic >= 1.8, "{round_trip} ms, {queue} products: {:.2} of the line", cubic / 2.0);
+        let [_, tcp] = beside_tcp(false, 1, round_trip, queue, 1);
+        println!("{round_trip} ms, {queue} products: {:.2} of the line", tcp / 2.0);
+        assert!(tcp >= 1.8, "{round_trip} ms, {queue} products: {:.2} of the line", tcp / 2.0);
     }
 }
 
 /// Gateways that send at the rate of the whole line, or at ten times it, take TCP's window for the limit when another flow is in the queue, also
 /// one that is shorter than the guard's 25 ms: neither has less than a third of its share.
 #[test]
-fn neither_gateways_nor_cubic_beside_them_starve() {
+fn neither_gateways_nor_tcp_beside_them_starve() {
     let mut starved = Vec::new();
     for told in [1, 10] {
         for (round_trip, queue) in QUEUES {
             for seed in 1..3 {
-                let [gateways, cubic] = beside_cubic(true, told, round_trip, queue, seed);
+                let [gateways, tcp] = beside_tcp(true, told, round_trip, queue, seed);
                 let case = format!("told {told} times, {round_trip} ms, {queue} products, seed {seed}");
-                println!("{case}: gateways {gateways:.2}, CUBIC {cubic:.2} of a half");
-                if gateways.min(cubic) < 1.0 / 3.0 {
-                    starved.push(format!("{case}: {gateways:.2}, {cubic:.2}"));
+                println!("{case}: gateways {gateways:.2}, TCP {tcp:.2} of a half");
+                if gateways.min(tcp) < 1.0 / 3.0 {
+                    starved.push(format!("{case}: {gateways:.2}, {tcp:.2}"));
                 }
             }
         }
