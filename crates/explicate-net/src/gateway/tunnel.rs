@@ -149,6 +149,7 @@ impl Tunnel {
     /// are. QUIC would notice the loss of the last one by a timeout only.
     pub fn cover(&self) {
         self.to_cover.store(COVERED, Ordering::Relaxed);
+        self.controller.lock().writes();
     }
     fn take_cover(&self) -> bool {
         self.to_cover.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()

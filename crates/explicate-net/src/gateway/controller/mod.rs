@@ -96,6 +96,8 @@ pub struct WindowController {
     lost_at: Time,
     /// When the last one of the packets was sent that are acknowledged now.
     newest: Time,
+    /// When something was last written after which the writer may wait for an answer.
+    written: Time,
     /// Packets that TCP's window allows and that wait for the next acknowledgement.
     held: f64,
     rng: Rng,
@@ -175,6 +177,7 @@ impl WindowController {
             unanswered: 0,
             lost_at: Time::ZERO,
             newest: Time::ZERO,
+            written: Time::ZERO,
             held: 0.0,
             rng: Rng::stream(clock.now().0 ^ u64::from(std::process::id()), "held"),
             least_rtt: LeastRtt::default(),
@@ -259,6 +262,18 @@ impl WindowController {
         }
         let more = if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
         self.probes = (self.probes + more).max(under_way - allowed + NEXT_PROBE);
+    }
+    /// Something is written after which the writer may wait for an answer.
+    pub fn writes(&mut self) {
+        self.written = self.clock.now();
+    }
+    /// The time now, when something was last written, and when the newest packet was sent that is acknowledged.
+    pub fn waits(&self) -> [Time; 3] {
+        [self.clock.now(), self.written, self.newest]
+    }
+    /// Least round-trip time of the path, or the smoothed one if that is less.
+    pub fn least_round_trip(&self) -> Time {
+        self.least_rtt.get().min(self.srtt)
     }
     /// So many bytes have left.
     pub fn left(&mut self, bytes: u64) {
