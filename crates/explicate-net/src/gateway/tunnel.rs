@@ -27,6 +27,8 @@ const IDLE: Time = Time::millis(3);
 /// once. Without this bound a sender whose window is full ends a block behind each acknowledgement, and sends as much parity as data.
 const EARLY: f64 = 1.0 / 50.0;
 const AT_ONCE: Time = Time::secs(1);
+/// A block may end early once in this time, however little arrives.
+const EARLY_EVERY: Time = Time::secs(10);
 
 /// What long transfers may have in QUIC beside what is under way: so much of a window, and so many bytes at least. What the line sends in
 /// [`SUPPLY`] is enough for the time in which this program waits for a processor, up to so many bytes.
@@ -195,7 +197,9 @@ impl Tunnel {
         let parity = state.block.finish()?;
         let bytes: usize = parity.iter().map(Parity::length).sum();
         let from = state.early_at.max(Time(now.0.saturating_sub(AT_ONCE.0)));
-        state.early_at = from + Time::from_secs_f64(missing.max(0.0) * bytes as f64 / rate);
+        let wait = Time::from_secs_f64(missing.max(0.0) * bytes as f64 / rate);
+        // Behind an outage hardly anything has arrived: that says nothing of the next second.
+        state.early_at = (from + wait).min(now + EARLY_EVERY);
         Some(parity)
     }
     /// A datagram arrived: whether QUIC is to have it, and those that it repairs.
@@ -251,6 +255,22 @@ mod tests {
     }
 
     /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
+    #[test]
+    fn a_block_ends_early_once_a_second_however_little_arrives() {
+        let tunnel = tunnel();
+        let (mut now, line) = (Time::secs(100), 1e-3);
+        for _ in 0..3 {
+            tunnel.leave(&[1; 1000], 28, 0.0, true);
+            assert!(tunnel.ends_at(now).is_some_and(|at| at <= now + IDLE));
+            assert!(tunnel.end_early(now, line).is_some());
+            tunnel.leave(&[1; 1000], 28, 0.0, true);
+            assert!(tunnel.ends_at(now).is_some_and(|at| at > now + IDLE), "not at once");
+            now = now + AT_ONCE;
+            assert!(tunnel.end_early(now, line).is_some());
+            now = now + AT_ONCE;
+        }
+    }
+
     #[test]
     fn a_lost_request_is_repaired_however_short_it_is() {
         let (from, to) = (tunnel(), tunnel());

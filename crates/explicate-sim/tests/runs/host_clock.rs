@@ -5,7 +5,7 @@ use crate::common::{packet_log, scenario};
 use crate::outcome::{self, mean};
 use explicate_sim::simulation::Options;
 
-/// A path of 6.4 ms there and back, of which flow and round trips are sampled.
+/// A path with a round-trip time of 6.4 ms; the flow and its round-trip times are sampled.
 fn path(params: &str, link: &str, more: &str) -> String {
     sampled(params, link, ("10ms", "\"flow\", \"rtt\"")) + more
 }
