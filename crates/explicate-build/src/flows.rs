@@ -40,13 +40,13 @@ pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {
 /// The arguments for making a flow of a group, whose host has an interface of this rate. It falls back in its own stack.
 ///
 /// # Errors
-/// The preset of the fallback is not registered.
+/// The fallback is not registered.
 pub fn init(group: &FlowGroup, id: u32, interface: Rate) -> Result<FlowInit<'_>, String> {
     let resolved = &group.resolved;
     Ok(FlowInit {
         id,
         protocol: resolved.protocol,
-        fallback: registry::resolve_in(resolved.fallback, resolved.stack)?,
+        fallback: registry::fallback(resolved.stack)?,
         recovery: resolved.recovery,
         values: &group.values,
         packet: group.packet,

@@ -49,8 +49,6 @@ pub struct Resolved {
     pub stack: Option<&'static Stack>,
     /// Parameters of controllers that the preset sets.
     pub router: &'static [(&'static str, f64)],
-    /// The preset used when the other end refuses explicit feedback.
-    pub fallback: &'static str,
 }
 
 impl Resolved {
@@ -110,7 +108,6 @@ pub fn resolve_in(name: &str, stack: Option<&'static Stack>) -> Result<Resolved,
             params: p.params,
             stack,
             router: p.router,
-            fallback: p.fallback,
         });
     }
     let repair = stack.and_then(|s| s.recovery).unwrap_or(crate::presets::DEFAULT_RECOVERY);
@@ -121,7 +118,15 @@ pub fn resolve_in(name: &str, stack: Option<&'static Stack>) -> Result<Resolved,
     let Some(recovery) = recovery(second) else {
         return Err(unknown("recovery", second, RECOVERIES.iter().map(|r| r.name())));
     };
-    Ok(Resolved { protocol, recovery, params: &[], stack, router: &[], fallback: crate::presets::DEFAULT_FALLBACK })
+    Ok(Resolved { protocol, recovery, params: &[], stack, router: &[] })
+}
+
+/// The TCP of an explicit flow where no router answers, as a host with this stack has it.
+///
+/// # Errors
+/// It is not registered.
+pub fn fallback(stack: Option<&'static Stack>) -> Result<Resolved, String> {
+    resolve_in(crate::presets::DEFAULT_FALLBACK, stack)
 }
 
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {

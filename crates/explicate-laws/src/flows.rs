@@ -6,7 +6,6 @@ use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::endpoint::{self, Event, FlowInit, ReceiverEndpoint, SenderEndpoint};
 use explicate_core::params::{Unit, Values};
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
-use explicate_core::presets;
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::recovery::{AnyRecoveryKind, COMMON};
 use explicate_core::registry::{self, RECOVERIES};
@@ -56,7 +55,7 @@ impl World {
         seed: u64,
         loss: (f64, f64),
     ) -> World {
-        let fallback = registry::resolve(presets::DEFAULT_FALLBACK).unwrap();
+        let fallback = registry::fallback(None).unwrap();
         let init =
             FlowInit { id: 7, protocol: p, fallback, recovery: r, values, packet: 1500, interface: Rate::mbps(100) };
         let defaults = Values::default();

@@ -5,7 +5,6 @@ use std::vec::Vec;
 use super::*;
 use crate::api::{AnyProtocol, SenderInit};
 use crate::params::Values;
-use crate::presets::DEFAULT_FALLBACK;
 use crate::registry::{self, PROTOCOLS};
 use crate::testing::{ack, loss};
 use crate::units::Rate;
@@ -22,13 +21,12 @@ pub(super) fn sender(protocol: &AnyProtocol) -> Box<AnySender> {
     sender
 }
 fn guarded(protocol: &AnyProtocol) -> Guard {
-    let fallback = registry::resolve(DEFAULT_FALLBACK).unwrap().protocol;
+    let fallback = registry::fallback(None).unwrap().protocol;
     Guard::new(sender(protocol), sender(fallback), true, 1000.0, 0.02)
 }
 #[test]
 fn every_explicit_protocol_and_every_fallback_goes_on_from_a_window() {
-    let fallbacks = crate::presets::PRESETS.iter().map(|p| registry::resolve(p.fallback).unwrap().protocol);
-    for protocol in explicit().chain(fallbacks) {
+    for protocol in explicit().chain([registry::fallback(None).unwrap().protocol]) {
         let mut guard = guarded(protocol);
         guard.own.resume(Time::secs(1), 20.0, Time::millis(100));
         let window = guard.own_window(Time::millis(100));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use explicate_core::endpoint;
-use explicate_core::presets::PRESETS;
+use explicate_core::presets::{PRESETS, STACKS};
 use explicate_core::recovery::COMMON;
 use explicate_core::registry::{self, CHANNELS, MEDIA, QDISCS, RECOVERIES, entries, resolve};
 use explicate_laws::parameters::{are_sound, names_are_unique};
@@ -37,12 +37,18 @@ fn entries_are_documented_and_their_names_unique() {
 }
 
 #[test]
+fn stacks_fall_back_to_tcp() {
+    for stack in STACKS.iter().map(Some).chain([None]) {
+        let fallback = registry::fallback(stack).unwrap();
+        assert!(!fallback.protocol.explicit(), "it falls back to explicit");
+        assert!(fallback.params.is_empty(), "a flow keeps no parameters of its fallback's preset");
+    }
+}
+
+#[test]
 fn presets_resolve() {
     for preset in PRESETS {
         let resolved = resolve(preset.name).unwrap_or_else(|why| panic!("{why}"));
-        let fallback = resolve(preset.fallback).unwrap();
-        assert!(!fallback.protocol.explicit(), "{} falls back to explicit", preset.name);
-        assert!(fallback.params.is_empty(), "{}: a flow keeps no parameters of its fallback's preset", preset.name);
         for (name, value) in preset.params {
             let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), endpoint::PARAMS];
             let param = lists.into_iter().flatten().find(|p| p.name == *name);

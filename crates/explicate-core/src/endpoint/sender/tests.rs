@@ -30,7 +30,7 @@ impl Ends {
         let init = FlowInit {
             id: 7,
             protocol: resolved.protocol,
-            fallback: registry::resolve_in(resolved.fallback, stack).expect("registered"),
+            fallback: registry::fallback(stack).expect("registered"),
             recovery: resolved.recovery,
             values: &values,
             packet: 1000,
