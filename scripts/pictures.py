@@ -93,12 +93,17 @@ def _mark(one: Series) -> Any:
     return Line2D([], [], label=one.name, **look)
 
 
+def without_needless_digits(svg: str) -> str:
+    """Return it with one digit behind the point in all that its tags have; the text between them stays."""
+    return re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d)\d+", r"\1", tag[0]), svg)
+
+
 def _themed(figure: Figure, title: str) -> str:
     """Return the SVG of a figure without needless digits and spaces, its colours those of the style sheet."""
     written = io.StringIO()
     figure.savefig(written, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     text = re.sub(r"\s+", " ", written.getvalue()[written.getvalue().index("<svg") :]).replace("> <", ">\n<")
-    text = re.sub(r"(\d+\.\d)\d+", r"\1", text)
+    text = without_needless_digits(text)
     text = re.sub(r"M (\S+ \S+) L \1 ", r"M\1h0", text).replace(" L ", " ")  # points alone, and lines
     for colour, name in VARIABLES.items():
         text = text.replace(colour, f"var(--{name})")

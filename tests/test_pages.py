@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import make_site  # noqa: E402
+import pictures  # noqa: E402
 import run_pages  # noqa: E402
 
 PAGE = """# A page
@@ -105,3 +106,7 @@ def test_a_page_that_the_navigation_lacks_is_found(tmp_path: Path, monkeypatch: 
     (tmp_path / "a.html").write_text("", encoding="utf-8")
     (tmp_path / "b.html").write_text("", encoding="utf-8")
     assert list(make_site.unplaced()) == ["b.html: not in docs/SUMMARY.md"]
+
+
+def test_labels_of_axes_keep_their_digits() -> None:
+    assert pictures.without_needless_digits('<text x="1.25">0.012</text>') == '<text x="1.2">0.012</text>'
