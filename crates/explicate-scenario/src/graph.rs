@@ -7,7 +7,7 @@ use explicate_core::params::Values;
 use explicate_core::units::{Rate, Time};
 
 use crate::document::key;
-use crate::generator::Generator;
+use crate::generator::{Generator, Kind};
 use crate::params::Chosen;
 use crate::problem::suggestion;
 use crate::props::Props;
@@ -65,7 +65,9 @@ impl Graph {
             Some(&i) => Ok(i),
             None => {
                 let hint = suggestion(name, self.nodes.iter().map(String::as_str));
-                Err(format!("no node is called `{}`; {hint}", short(name)))
+                let made =
+                    if self.generator.kind == Kind::Explicit { "" } else { "; nodes of your own need a [[node]] each" };
+                Err(format!("no node is called `{}`; {hint}{made}", short(name)))
             }
         }
     }

@@ -17,6 +17,11 @@ fn names_and_routes() {
         ),
         (explicit("[[link]]\nfrom = \"a\"\nto = \"a\"\n", ""), 12, vec!["goes from `a` to `a`", "another node"]),
         (explicit("[[link]]\nfrom = \"a\"\nto = \"x\"\n", ""), 12, vec!["`to`: no node is called `x`; there are a, b"]),
+        (
+            format!("[[link]]\nfrom = \"a\"\nto = \"r1\"\n{flow}"),
+            2,
+            vec!["`from`: no node is called `a`; there are r1, r2, s0, d0; nodes of your own need a [[node]] each"],
+        ),
         (explicit("[[link]]\nfrom = \"a\"\nto = \"b\"\n", ""), 10, vec!["a link called `a->b` exists already"]),
         (explicit("[[link]]\nname = \"a->c\"\n", ""), 11, vec!["no link is called `a->c`", "did you mean `a->b`?"]),
         (explicit("[[link]]\nrate = \"1Mbit/s\"\n", ""), 10, vec!["needs `from` and `to` (a new link) or the `name`"]),
