@@ -126,15 +126,22 @@ impl Machine {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref().map(|running| (running.gateway.clone(), running.tasks.clone() as Arc<dyn Runtime>))
     }
-    /// How many QUIC connections it has, and whether the datagrams of each peer's tunnel have its headers.
+    /// How many tunnels the gateway has, and whether the datagrams of each peer's tunnel have its headers.
     pub fn tunnels(&self) -> Option<(usize, bool)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let Running { gateway, endpoint, tunnels, .. } = running.as_ref()?;
+        let Running { gateway, tunnels, .. } = running.as_ref()?;
         let has_headers = |(connection, tunnel): (quinn::Connection, Arc<Tunnel>)| {
             tunnels.get(connection.remote_address()).is_some_and(|of_address| Arc::ptr_eq(&of_address, &tunnel))
         };
         let all = gateway.table().peers.iter().all(|peer| peer.current().is_some_and(has_headers));
-        Some((endpoint.open_connections(), all))
+        Some((tunnels.count(), all))
+    }
+    /// How many connections QUIC has beyond one for each peer.
+    pub fn spare_connections(&self) -> usize {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let spare =
+            |running: &Running| running.endpoint.open_connections().saturating_sub(running.gateway.table().peers.len());
+        running.as_ref().map_or(0, spare)
     }
     fn tell(&self, what: &str) {
         self.world.record.add(What::World(format!("gateway {} {what}", self.number)));
