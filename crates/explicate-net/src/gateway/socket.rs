@@ -220,6 +220,7 @@ impl Socket {
     fn arrive(&self, tunnel: &Tunnel, packet: &Packet, contents: &[u8], peer: SocketAddr) -> bool {
         if let Some(mark) = Mark::read(packet) {
             if let Some(port) = &self.port {
+                let mark = if mark.arrived.is_some() { mark } else { tunnel.count(mark, packet.ip_len) };
                 port.mark(mark, (tunnel.number, canonical(peer)));
             }
             return false;
