@@ -110,6 +110,12 @@ gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl haproxy:haproxy kcptun-client:kcptun ssh:openssh-client sshd:openssh-server ss:iproute2
 	cargo build --release -p explicate-net
 	PYTHONPATH=bench nice -n -15 $(PY) -m gateway_bench target/release/explicated --markdown docs/gateway.md
+	$(MAKE) gateway-connections
+
+gateway-connections: $(VENV)/ready ## The gateway alone with 1, 10 and 100 connections, 15 minutes; needs root; fills docs/gateway.md
+	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl ssh:openssh-client sshd:openssh-server ss:iproute2
+	cargo build --release -p explicate-net
+	PYTHONPATH=bench nice -n -15 $(PY) -m gateway_bench target/release/explicated --connections --runs 3 --markdown docs/gateway.md
 
 browser:
 	scripts/packages chromium:chromium npm:npm tshark:tshark tc:iproute2
@@ -295,4 +301,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

@@ -28,11 +28,34 @@ def test_a_table_has_medians_ranges_verdicts_and_what_failed() -> None:
 
 
 def test_every_figure_that_is_wanted_can_be_judged() -> None:
-    for one in cases.CASES:
+    for one in [*cases.CASES, *(one for of in cases.COUNTED.values() for one in of)]:
         for name, wanted in one.wanted.items():
             best = {way: 0.0 if wanted.text.startswith("≤") else 1e9 for way in one.ways}
             verdicts = {wanted.verdict({**best, "gateway": value}) for value in (0.0, 1e9)}
             assert any(text.endswith("**no**") for text in verdicts), (one.name, name)
+
+
+def test_a_table_by_connections_judges_all_numbers_of_them(tmp_path: Path) -> None:
+    assert [one.connections for one in cases.COUNTED["shares"]] == [1, 10, 100]
+    assert [len(one.files) for one in cases.COUNTED["10 MiB"]] == [1, 10, 100]
+    results: table.Results = {
+        f"unshaped, {count}": {"gateway": [{"Gbit/s": 2.0 - low}, {"Gbit/s": 2.0}, {"Gbit/s": 2.5}]}
+        for count, low in ((1, 0.0), (10, 0.5), (100, 1.5))
+    }
+    one_kind = {"unshaped": cases.COUNTED["unshaped"]}
+    text = table.by_connections(one_kind, results)
+    assert text.splitlines()[0] == "| case | figure | wanted | 1 connection | 10 connections | 100 connections |"
+    assert text.splitlines()[2:] == [
+        "| unshaped | Gbit/s | ≥ 1: yes | 2 (2 to 2.5) | 2 (1.5 to 2.5) | 2 (0.5 to 2.5) |"
+    ]
+    results["unshaped, 100"] = {"gateway": [{"Gbit/s": 0.5}]}
+    assert "| ≥ 1: **no** | 2 (2 to 2.5) | 2 (1.5 to 2.5) | 0.5 (1 run) |" in table.by_connections(one_kind, results)
+    del results["unshaped, 10"], results["unshaped, 100"]
+    assert "| ≥ 1: not run | 2 (2 to 2.5) |  |  |" in table.by_connections(one_kind, results)
+    page = tmp_path / "page.md"
+    page.write_text("a <!-- gateway-connections:begin -->old<!-- gateway-connections:end --> b")
+    table.put(page, table.CONNECTIONS, "new")
+    assert page.read_text() == "a <!-- gateway-connections:begin -->\n\nnew\n\n<!-- gateway-connections:end --> b"
 
 
 def test_jain_and_percentiles() -> None:

@@ -72,7 +72,7 @@ MEASUREMENTS = [
     Measurement("playground", "npm --prefix playground run --silent measure"),
     Measurement(
         "gateway tables",
-        ".venv/bin/python -m gateway_bench target/release/explicated --ways gateway --runs 1 --json {figures}",
+        ".venv/bin/python -m gateway_bench target/release/explicated --connections --runs 1 --json {figures}",
         most=3, settings={"PYTHONPATH": "bench"}, gateway_tables=True,
     ),
 ]  # fmt: skip

@@ -1,12 +1,13 @@
 """Applications through two gateways, beside what else there is, over the same paths. Needs root; make gateway-bench.
 
-    PYTHONPATH=bench python -m gateway_bench EXPLICATED [--cases NAME...] [--ways NAME...] [--runs 5]
+    PYTHONPATH=bench python -m gateway_bench EXPLICATED [--connections] [--cases NAME...] [--ways NAME...] [--runs 5]
         [--traces FOLDER] [--markdown docs/gateway.md] [--json FILE]
 
 client - gateway - `explicated link` - gateway - server, each in a network namespace. Every run has namespaces of its
 own; the runs of all ways are interleaved. A run that fails stands in the table with its reason. A way that did not
-finish a transfer in its time is not tried again. With --json, results are kept as they come, and a later call adds to
-them.
+finish a transfer in its time is not tried again. With --connections only the gateway is measured, in short cases with
+1, 10 and 100 connections, which have a table of their own. With --json, results are kept as they come, and a later
+call adds to them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 
 from . import table
 from .case import ALL, Case, Figures, Run
-from .cases import CASES
+from .cases import CASES, COUNTED
 from .net import Net
 from .ways import Capacity, law, opened
 
@@ -86,6 +87,7 @@ def main() -> None:
     """Run the cases, and print or write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("program")
+    parser.add_argument("--connections", action="store_true")
     parser.add_argument("--cases", nargs="*")
     parser.add_argument("--ways", nargs="*", default=list(ALL))
     parser.add_argument("--runs", type=int, default=5)
@@ -94,7 +96,8 @@ def main() -> None:
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    cases = [case for case in CASES if arguments.cases is None or case.name in arguments.cases]
+    known = [case for of in COUNTED.values() for case in of] if arguments.connections else CASES
+    cases = [case for case in known if arguments.cases is None or case.name in arguments.cases]
     results: table.Results = {}
     if arguments.json and arguments.json.exists():
         results = json.loads(arguments.json.read_text(encoding="utf-8"))
@@ -111,10 +114,13 @@ def main() -> None:
                     ways.remove(way)
                 if arguments.json:
                     arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    text = table.table(CASES, results)
+    if arguments.connections:
+        name, text = table.CONNECTIONS, table.by_connections(COUNTED, results)
+    else:
+        name, text = table.WAYS, table.table(CASES, results)
     print(text)
     if arguments.markdown:
-        table.put(arguments.markdown, text)
+        table.put(arguments.markdown, name, text)
     if not all(isinstance(figures, dict) for ways in results.values() for runs in ways.values() for figures in runs):
         sys.exit("some runs failed: see the table")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .case import KERNEL, Case, at_least, at_most, beside, page
+from .case import KERNEL, Case, Wanted, at_least, at_most, beside, page
 from .measures import changing, fade, interactive, many, transfer, unshaped
 from .net import Line
 
@@ -16,6 +16,16 @@ FADES = ((30.0, 20e6), (45.0, 5e6), (60.0, 20e6))
 LTE = ("Verizon-LTE-short.down", "Verizon-LTE-short.up")
 # kcptun needs windows of one bandwidth-delay product, which a recorded capacity does not have.
 SPLIT = (*KERNEL, "haproxy bbr", "haproxy cubic")
+KEYS = {
+    "keys, p99, ms over idle": at_most(20, "20"),
+    "pings, p99, ms over idle": at_most(20, "20"),
+    "voice, p99, ms over idle": at_most(20, "20"),
+    "voice, lost": at_most(0, "0"),
+}
+FAST: dict[str, Wanted] = {
+    "Gbit/s": at_least(1.0, "1"),
+    "most memory of a gateway, MiB": at_most(64, "64"),
+}
 SHARED = {
     "Jain's index": at_least(0.97, "0.97"),
     "use of the line": at_least(0.95, "95 %"),
@@ -81,22 +91,14 @@ CASES = [
         "interactive",
         replace(GEO, share=0.98),
         interactive,
-        {
-            "keys, p99, ms over idle": at_most(20, "20"),
-            "pings, p99, ms over idle": at_most(20, "20"),
-            "voice, p99, ms over idle": at_most(20, "20"),
-            "voice, lost": at_most(0, "0"),
-        },
+        KEYS,
         ways=KERNEL,
     ),
     Case(
         "unshaped",
         Line(),
         unshaped,
-        {
-            "Gbit/s": at_least(1.0, "1"),
-            "most memory of a gateway, MiB": at_most(64, "64"),
-        },
+        FAST,
         seconds=8,
     ),
     Case(
@@ -111,3 +113,26 @@ CASES = [
         seconds=40,
     ),
 ]
+
+# Connections at a time of the cases below: the gateway's alone, and short, for they are measured more often.
+COUNTS = (1, 10, 100)
+
+
+def counted(count: int) -> dict[str, Case]:
+    """Cases with so many connections, by what they are about."""
+    files = tuple((f"part{i}", 10 * MIB // count) for i in range(count))
+    share = {"share of the line": at_least(0.70, "70 %")}
+    cases = {
+        "10 MiB": Case("", LOSSY, transfer, share, files),
+        "shares": Case("", HUB, many, SHARED, seconds=10),
+        "interactive": Case("", replace(GEO, share=0.98), interactive, KEYS, seconds=15),
+        "unshaped": Case("", Line(), unshaped, FAST, seconds=5),
+    }
+    return {
+        name: replace(case, name=f"{name}, {count}", ways=("gateway",), connections=count)
+        for name, case in cases.items()
+    }
+
+
+# Of each kind those with each number of connections.
+COUNTED = {name: [counted(count)[name] for count in COUNTS] for name in counted(1)}

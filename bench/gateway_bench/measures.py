@@ -69,7 +69,7 @@ def transfer(run: Run) -> Figures:
         (www / name).write_bytes(content)
         digests[name] = hashlib.sha256(content).hexdigest()
     most = str(run.case.most)
-    words = ["curl", "-s", "--max-time", most, "--parallel", "--parallel-immediate", "--parallel-max", "64"]
+    words = ["curl", "-s", "--max-time", most, "--parallel", "--parallel-immediate", "--parallel-max", "100"]
     for name in digests:
         words += ["-o", str(got / name), f"http://{run.way.address}/{name}"]
     with serving(run, "files", str(www), run.law):

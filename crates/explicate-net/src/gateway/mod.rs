@@ -5,7 +5,7 @@
 //! - [`run`](run()) opens the sockets, [`system`] is what a gateway has of its machine, [`status`] reports, [`explain`] puts reports into words, [`screen`] on a screen, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`tcp`] is one of them, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, [`destinations`] says which are denied, [`told`] what a gateway tells its peers of itself, [`peers`] keeps one
-//!   QUIC connection per peer, which [`choice`] finds when both call, [`open`] lists what is carried, and [`reasons`] says why a connection failed;
+//!   QUIC connection per peer (and, in `peers::connections`, carries others in it), which [`choice`] finds when both call, [`open`] lists what is carried, and [`reasons`] says why a connection failed;
 //! - [`credit`] bounds what a peer may send for hosts that have not taken it, and [`turns`] shares a tunnel among hosts and their connections;
 //! - [`controller`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`place`] is where its peer is,

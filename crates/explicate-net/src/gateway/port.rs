@@ -406,8 +406,12 @@ impl State {
             ready.extend(self.mark_before(now));
             let Some((leaving, length)) = self.queues.pop(now) else { break };
             self.count(length);
+            let tunnel = match &leaving {
+                Leaving::Datagram(outgoing) => Some(outgoing.packet.transport.flow()),
+                Leaving::Plain(_) => None,
+            };
             ready.push(leaving);
-            ready.extend(self.mark_behind(now, length));
+            ready.extend(self.mark_behind(now, length, tunnel));
         }
     }
     fn count(&mut self, length: u64) {
@@ -427,10 +431,10 @@ impl State {
         self.count(mark.packet.ip_len as u64);
         Some(Leaving::Datagram(mark))
     }
-    /// So many bytes have left: the mark behind a train, if it ends with them.
-    fn mark_behind(&mut self, now: Time, length: u64) -> Option<Leaving> {
+    /// So many bytes have left, of this tunnel: the mark behind a train, if it ends with them.
+    fn mark_behind(&mut self, now: Time, length: u64, tunnel: Option<u32>) -> Option<Leaving> {
         let trains = self.trains.as_mut()?;
-        let (mark, peer, pause) = trains.left(now, length, self.queues.rate)?;
+        let (mark, peer, pause) = trains.left(now, (length, tunnel), self.queues.rate)?;
         let mark = marked(mark, peer);
         trains.end(now, mark.packet.ip_len as u64);
         self.count(mark.packet.ip_len as u64);

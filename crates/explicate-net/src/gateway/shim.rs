@@ -14,7 +14,8 @@
 //! | 19 | 1 if parity covers it though it is short | the same |
 //!
 //! A mark of a [train](super::trains) has no contents: its time of arrival is in bytes 8-11 when it is returned, the number of its train in
-//! 12-15, and in byte 16 its kind, 3 before a train and 4 behind it, 5 and 6 when returned.
+//! 12-15, and in byte 16 its kind, 3 before a train and 4 behind it, 5 and 6 when returned. In bytes 17-19 of the last one is one more than
+//! the bytes of the train that have arrived.
 //!
 //! Reverse_Feedback is the sum of all Delta_Throughput that arrived in answered datagrams, modulo 2^32 (as XCP-r).
 //!

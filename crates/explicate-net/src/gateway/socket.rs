@@ -1,5 +1,7 @@
 //! QUIC's socket: adds headers to datagrams that leave, removes them from those that arrive, and sends by the [`Port`].
 
+#[cfg(feature = "simulated")]
+use std::collections::BTreeSet;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -66,6 +68,12 @@ impl Tunnels {
     /// Those of a program that has given such numbers to its connections: their peers may move.
     pub fn moving(numbers: impl ConnectionIdGenerator + 'static) -> Tunnels {
         Tunnels { numbers: Some(Box::new(numbers)), ..Tunnels::default() }
+    }
+    /// How many there are.
+    #[cfg(feature = "simulated")]
+    pub fn count(&self) -> usize {
+        let known = self.read();
+        known.addresses.values().chain(known.numbers.values()).map(Arc::as_ptr).collect::<BTreeSet<_>>().len()
     }
     /// Forgets all of them.
     #[cfg(feature = "simulated")]
@@ -212,6 +220,7 @@ impl Socket {
     fn arrive(&self, tunnel: &Tunnel, packet: &Packet, contents: &[u8], peer: SocketAddr) -> bool {
         if let Some(mark) = Mark::read(packet) {
             if let Some(port) = &self.port {
+                let mark = if mark.arrived.is_some() { mark } else { tunnel.count(mark, packet.ip_len) };
                 port.mark(mark, (tunnel.number, canonical(peer)));
             }
             return false;

@@ -6,6 +6,10 @@
 //! arrives shows that the line carries no less. The port then sends at `SHARE` of the capacity, and at less while marks are
 //! late, until the queue on the path has drained.
 //!
+//! What is lost of a train at a full queue was not carried: the mark behind it comes back with how many bytes of the train have arrived, and
+//! only these count. Without that a queue shorter than a train made the line look 3.5 times as fast as it was, for good. After such a
+//! train the next ones are slower, `GENTLE` times the rate for `GENTLE_FOR` trains, so that they fit into that queue.
+//!
 //! The estimators of [`explicate_core::estimate`] return what a path has left beside a load that they do not know: where the
 //! port itself is the load, that is nothing at the line's rate, and nothing beyond it.
 //!
@@ -25,13 +29,19 @@ use super::shim;
 
 /// From train to train, and no less than so many times what a train takes to leave.
 const PERIOD: Time = Time::millis(25);
-const PAUSES: u64 = 5;
+const PAUSES: f64 = 5.0;
 /// How long a train takes to leave.
 const LENGTH: Time = Time::millis(5);
 /// A shorter train says nothing.
 const LEAST_BYTES: u64 = 15_000;
 /// A train that takes longer to arrive than to leave, by this factor, was faster than the line.
 const SPREAD: f64 = 1.05;
+/// How much faster than the port's rate a train leaves; and so many of them behind one of which less than this share has arrived: more than
+/// one datagram of ten was lost.
+const FAST: f64 = 2.0;
+const GENTLE: f64 = 1.25;
+const GENTLE_FOR: u32 = 16;
+const WHOLE: f64 = 0.85;
 /// Of the capacity, what the port uses.
 const SHARE: f64 = 0.97;
 /// Differences of estimates up to this share of the capacity are noise, and averaged with this weight.
@@ -58,7 +68,12 @@ pub struct Mark {
     pub last: bool,
     /// When it arrived at the peer, microseconds of its clock modulo 2^32; `None` on the way there.
     pub arrived: Option<u32>,
+    /// In one that is returned from behind a train: IP bytes of the train and its tunnel that have arrived. Older gateways do not count them.
+    pub bytes: Option<u64>,
 }
+
+/// The bits for a mark's bytes, which stand there plus one; 0 for none, or more.
+const BYTES: u32 = (1 << 24) - 1;
 
 /// Kinds of marks, beside those of [`parity`](super::parity).
 const FIRST: u8 = 3;
@@ -71,7 +86,8 @@ impl Mark {
     pub fn packet(&self, tunnel: u32, ip_headers: usize) -> Packet {
         let mut packet = shim::packet(tunnel, Congestion::new(Format::MINIMAL), ip_headers, 0);
         let kind = if self.last { LAST } else { FIRST } + if self.arrived.is_some() { RETURNED } else { 0 };
-        packet.transport.set_window((kind as u32) << 24);
+        let bytes = self.bytes.filter(|bytes| *bytes < BYTES as u64).map_or(0, |bytes| bytes as u32 + 1);
+        packet.transport.set_window((kind as u32) << 24 | bytes);
         packet.transport.set_packet_number(self.train);
         packet.transport.set_segment(self.arrived.unwrap_or(0));
         packet
@@ -81,10 +97,12 @@ impl Mark {
         let [kind, ..] = packet.transport.window().to_be_bytes();
         let (returned, kind) = if kind > LAST { (true, kind - RETURNED) } else { (false, kind) };
         let arrived = returned.then(|| packet.transport.segment());
+        let bytes = u64::from(packet.transport.window() & BYTES).checked_sub(1);
         matches!(kind, FIRST | LAST).then(|| Mark {
             train: packet.transport.packet_number(),
             last: kind == LAST,
             arrived,
+            bytes: bytes.filter(|_| returned),
         })
     }
 }
@@ -100,8 +118,11 @@ struct Train {
     began: Time,
     /// How long it took to leave; zero while it leaves.
     took: Time,
-    /// IP bytes behind the first mark.
+    /// IP bytes behind the first mark, and those of its tunnel.
     bytes: u64,
+    own: u64,
+    /// How much faster than the port's rate it leaves.
+    speed: f64,
     /// When its first mark arrived.
     arrived: Option<u32>,
 }
@@ -120,6 +141,8 @@ pub struct Trains {
     queue: Time,
     /// A train has shown something.
     judged: bool,
+    /// So many trains are gentle.
+    gentle: u32,
 }
 
 impl Trains {
@@ -135,6 +158,7 @@ impl Trains {
             least: None,
             queue: Time::ZERO,
             judged: false,
+            gentle: 0,
         }
     }
     /// The capacity of the line, bytes/s, if a train has shown it; at most twice the rate at which the trains began.
@@ -152,7 +176,7 @@ impl Trains {
     }
     /// How much faster than its rate the port sends now.
     pub fn speed(&self) -> f64 {
-        if self.leaving.is_some() { 2.0 } else { 1.0 }
+        self.leaving.as_ref().map_or(1.0, |train| train.speed)
     }
 
     /// Whether a train is to begin.
@@ -162,28 +186,33 @@ impl Trains {
     /// A train begins: the mark before it.
     pub fn begin(&mut self, now: Time, peer: Peer) -> Mark {
         self.number = self.number.wrapping_add(1);
-        let (took, bytes, arrived) = (Time::ZERO, 0, None);
-        self.leaving = Some(Train { number: self.number, peer, began: now, took, bytes, arrived });
-        Mark { train: self.number, last: false, arrived: None }
+        let (took, bytes, own, arrived) = (Time::ZERO, 0, 0, None);
+        let speed = if self.gentle > 0 { GENTLE } else { FAST };
+        self.gentle = self.gentle.saturating_sub(1);
+        self.leaving = Some(Train { number: self.number, peer, began: now, took, bytes, own, speed, arrived });
+        Mark { train: self.number, last: false, arrived: None, bytes: None }
     }
-    /// So many IP bytes have left at this rate, bytes/s. If a train ends with them: the mark behind it, for which peer, and the pause
-    /// after it. A train ends without all of its bytes when they do not come.
-    pub fn left(&mut self, now: Time, bytes: u64, rate: f64) -> Option<(Mark, Peer, Time)> {
+    /// So many IP bytes have left, of a tunnel or of none, at this rate, bytes/s. If a train ends with them: the mark behind it, for which
+    /// peer, and the pause after it. A train ends without all of its bytes when they do not come.
+    pub fn left(&mut self, now: Time, (bytes, tunnel): (u64, Option<u32>), rate: f64) -> Option<(Mark, Peer, Time)> {
         let train = self.leaving.as_mut()?;
         train.bytes += bytes;
-        let whole = LEAST_BYTES.max((2.0 * rate * LENGTH.as_secs_f64()) as u64);
+        train.own += if tunnel == Some(train.peer.0) { bytes } else { 0 };
+        let whole = LEAST_BYTES.max((FAST * rate * LENGTH.as_secs_f64()) as u64);
         let took = now.since(train.began).as_secs_f64();
         if train.bytes < whole && took < whole as f64 / rate {
             return None;
         }
-        let pause = Time::from_secs_f64(train.bytes as f64 / (2.0 * rate));
-        self.next = train.began + PERIOD.max(Time(PAUSES * pause.0));
-        Some((Mark { train: train.number, last: true, arrived: None }, train.peer, pause))
+        let seconds = train.bytes as f64 / rate;
+        self.next = train.began + PERIOD.max(Time::from_secs_f64(PAUSES * seconds / FAST));
+        let mark = Mark { train: train.number, last: true, arrived: None, bytes: None };
+        Some((mark, train.peer, Time::from_secs_f64(seconds * (1.0 - 1.0 / train.speed))))
     }
     /// The mark behind a train, which is so long, has left: the train is judged when both marks have come back.
     pub fn end(&mut self, now: Time, bytes: u64) {
         let Some(mut train) = self.leaving.take() else { return };
         train.bytes += bytes;
+        train.own += bytes;
         train.took = now.since(train.began);
         if self.under_way.len() == MOST_UNDER_WAY {
             self.under_way.pop_front();
@@ -210,7 +239,8 @@ impl Trains {
         let train = self.under_way.drain(..=at).next_back();
         let Some((train, first)) = train.and_then(|train| Some((train, train.arrived?))) else { return false };
         let late = self.lateness(arrived.wrapping_sub(micros(train.began + train.took)));
-        self.judge(&train, Time::micros(arrived.wrapping_sub(first) as u64), late);
+        let share = mark.bytes.map_or(1.0, |bytes| (bytes as f64 / train.own as f64).min(1.0));
+        self.judge(&train, Time::micros(arrived.wrapping_sub(first) as u64), late, share);
         true
     }
     /// How much more a difference of clocks and delay is than the least one.
@@ -227,11 +257,13 @@ impl Trains {
         }
     }
     /// A train took so long to arrive, and the mark behind it came later than the least delay by so much. One that was as fast as when
-    /// it left, but late, waited behind other packets, or its first mark did, and says nothing.
-    fn judge(&mut self, train: &Train, took: Time, late: Time) {
+    /// it left, but late, waited behind other packets, or its first mark did, and says nothing. Of its bytes this share has arrived.
+    fn judge(&mut self, train: &Train, took: Time, late: Time, share: f64) {
         let (sent, came) = (train.took.as_secs_f64().max(1e-6), took.as_secs_f64().max(1e-6));
-        let bytes = train.bytes as f64;
-        if came < SPREAD * sent {
+        let bytes = train.bytes as f64 * share;
+        if share < WHOLE {
+            self.gentle = GENTLE_FOR;
+        } else if came < SPREAD * sent {
             if late.0 < train.took.0 / 2 {
                 self.capacity = self.capacity.max(bytes / sent);
                 self.judged = true;
@@ -263,9 +295,14 @@ mod tests {
         (1, SocketAddr::from(([192, 0, 2, 1], 7)))
     }
 
-    /// A port that always has something to send, before a line whose rate changes; the port's rate every millisecond, bytes/s.
+    /// A port that always has something to send, before a line whose rate changes and whose queue has so much room.
     struct Path {
         trains: Trains,
+        room: Time,
+        /// Bytes that have arrived, packets that were lost, and what had arrived with the last first mark.
+        arrived: u64,
+        lost: u64,
+        first: u64,
         /// The line is free again, and the port.
         line: Time,
         port: Time,
@@ -279,18 +316,42 @@ mod tests {
         fn new(rate: f64) -> Path {
             let trains = Trains::new(Time::ZERO, rate, 1e4, 7);
             let (line, port, most_queue) = (Time::ZERO, Time::ZERO, Time::ZERO);
-            Path { trains, line, port, returning: VecDeque::new(), most_queue, read_late: 0 }
+            let (room, arrived, lost, first) = (Time::NEVER, 0, 0, 0);
+            Path {
+                trains,
+                room,
+                arrived,
+                lost,
+                first,
+                line,
+                port,
+                returning: VecDeque::new(),
+                most_queue,
+                read_late: 0,
+            }
         }
+        /// When a packet arrives; one that finds no room counts as lost.
         fn carry(&mut self, bytes: u64, capacity: f64) -> Time {
-            self.line = self.line.max(self.port) + Time::from_secs_f64(bytes as f64 / capacity);
+            let left = self.line.max(self.port) + Time::from_secs_f64(bytes as f64 / capacity);
+            if left.since(self.port) > self.room {
+                self.lost += 1;
+                return Time::NEVER;
+            }
+            self.arrived += bytes;
+            self.line = left;
             self.most_queue = self.most_queue.max(self.line.since(self.port));
             self.line + DELAY
         }
         fn mark(&mut self, mark: Mark, capacity: f64) {
             let late = if mark.train == self.read_late && !mark.last { Time::millis(10) } else { Time::ZERO };
-            let at = self.carry(MARK, capacity) + late;
+            let at = self.carry(MARK, capacity);
+            if at == Time::NEVER {
+                return;
+            }
+            self.first = if mark.last { self.first } else { self.arrived };
+            let (at, bytes) = (at + late, mark.last.then(|| self.arrived - self.first));
             let arrived = Some(((at.0 / 1000) as u32).wrapping_add(AHEAD));
-            self.returning.push_back((at + DELAY, Mark { arrived, ..mark }));
+            self.returning.push_back((at + DELAY, Mark { arrived, bytes, ..mark }));
         }
         /// One datagram leaves.
         fn send(&mut self, capacity: f64) {
@@ -305,7 +366,7 @@ mod tests {
             }
             self.carry(PACKET, capacity);
             self.port += Time::from_secs_f64(PACKET as f64 / rate / self.trains.speed());
-            if let Some((mark, _, pause)) = self.trains.left(now, PACKET, rate) {
+            if let Some((mark, _, pause)) = self.trains.left(now, (PACKET, Some(1)), rate) {
                 self.mark(mark, capacity);
                 self.trains.end(now, MARK);
                 self.port += pause;
@@ -362,6 +423,30 @@ mod tests {
         assert!(faster < 400.0, "to 100 Mbit/s in {faster} ms");
     }
 
+    /// A line of 2.1 Mbit/s whose queue takes 5 kB, a third of a train: the port begins with twice its rate.
+    #[test]
+    fn a_line_whose_queue_is_shorter_than_a_train_is_found() {
+        let capacity = 262_500.0;
+        let mut path = Path { room: Time::from_secs_f64(5000.0 / capacity), ..Path::new(500_000.0) };
+        let (mut rates, mut before) = (Vec::new(), (0, 0));
+        while path.port < Time::secs(35) {
+            path.send(capacity);
+            let rate = path.trains.rate() / capacity;
+            assert!(rate < 2.0, "{rate} times the line after {:?}", path.port);
+            if path.port < Time::secs(5) {
+                before = (path.arrived, path.lost);
+            } else {
+                rates.push(rate);
+            }
+        }
+        let (arrived, lost) = before;
+        rates.sort_by(f64::total_cmp);
+        assert!(rates[0] > 0.8 && rates[rates.len() - 1] < 1.1, "{} to {}", rates[0], rates[rates.len() - 1]);
+        let (used, lost) = ((path.arrived - arrived) as f64 / 30.0 / capacity, (path.lost - lost) as f64);
+        let lost = lost / (lost + (path.arrived - arrived) as f64 / PACKET as f64);
+        assert!(used > 0.9 && lost < 0.02, "{used} of the line, {lost} lost");
+    }
+
     #[test]
     fn what_the_line_carries_is_known_when_a_train_has_come_back() {
         let mut path = Path::new(1.25e6);
@@ -389,12 +474,13 @@ mod tests {
     fn marks_that_are_lost_forged_or_late_change_nothing() {
         let mut trains = Trains::new(Time::ZERO, 1e6, 1e4, 0);
         let first = trains.begin(Time::ZERO, peer());
-        assert_eq!(trains.left(Time::ZERO, 3000, 1e6), None);
-        let (last, _, pause) = trains.left(Time::millis(10), 20_000, 1e6).unwrap();
+        assert_eq!(trains.left(Time::ZERO, (3000, None), 1e6), None);
+        let (last, _, pause) = trains.left(Time::millis(10), (20_000, None), 1e6).unwrap();
         assert_eq!((pause, trains.is_due(Time::millis(11))), (Time::from_secs_f64(0.0115), false));
         trains.end(Time::millis(10), 100);
         let rate = trains.rate();
-        for mark in [first, last, Mark { train: 9, last: true, arrived: Some(1) }, Mark { arrived: Some(1), ..last }] {
+        let unknown = Mark { train: 9, arrived: Some(1), ..last };
+        for mark in [first, last, unknown, Mark { arrived: Some(1), ..last }] {
             trains.returned(Time::millis(20), mark);
             assert_eq!(trains.rate(), rate, "{mark:?}");
         }
@@ -406,7 +492,7 @@ mod tests {
         let mut unanswered = Vec::new();
         for i in 0..20 {
             trains.begin(Time::secs(i), peer());
-            trains.left(Time::secs(i), 20_000, 1e6);
+            trains.left(Time::secs(i), (20_000, None), 1e6);
             trains.end(Time::secs(i), MARK);
             unanswered.push(trains.is_unanswered(Time::secs(i)));
         }
@@ -417,10 +503,14 @@ mod tests {
     fn marks_are_read_as_they_were_written() {
         for last in [false, true] {
             for arrived in [None, Some(0), Some(u32::MAX)] {
-                let mark = Mark { train: 77, last, arrived };
-                assert_eq!(Mark::read(&mark.packet(1, 28)), Some(mark));
+                for bytes in [None, Some(0), Some(BYTES as u64 - 1)] {
+                    let mark = Mark { train: 77, last, arrived, bytes: bytes.filter(|_| arrived.is_some()) };
+                    assert_eq!(Mark::read(&mark.packet(1, 28)), Some(mark));
+                }
             }
         }
+        let beyond = Mark { train: 77, last: true, arrived: Some(1), bytes: Some(BYTES as u64) };
+        assert_eq!(Mark::read(&beyond.packet(1, 28)).unwrap().bytes, None, "more than it holds is not told");
         assert_eq!(Mark::read(&shim::packet(1, Congestion::new(Format::MINIMAL), 28, 9)), None);
     }
 }

@@ -13,6 +13,7 @@ use super::credit::Credits;
 use super::parity::{self, Block, Losses, Parity, Repair};
 use super::place::Place;
 use super::shim;
+use super::trains::Mark;
 use super::turns::{Lane, Turns};
 use crate::clock::Clock;
 
@@ -24,11 +25,9 @@ const COVERED: u32 = 2;
 /// A tunnel is idle after this time without a datagram: the block that is open may end early.
 const IDLE: Time = Time::millis(3);
 /// Parity of blocks that end early takes this share of what the window and the line carry, beside that of full blocks, and so much of it at
-/// once. Without this bound a sender whose window is full ends a block behind each acknowledgement, and sends as much parity as data.
+/// once; a block may end early once in that time, however little arrives. Without this bound a sender whose window is full ends a block behind each acknowledgement, and sends as much parity as data.
 const EARLY: f64 = 1.0 / 50.0;
 const AT_ONCE: Time = Time::secs(1);
-/// A block may end early once in this time, however little arrives.
-const EARLY_EVERY: Time = Time::secs(10);
 
 /// What long transfers may have in QUIC beside what is under way: so much of a window, and so many bytes at least. What the line sends in
 /// [`SUPPLY`] is enough for the time in which this program waits for a processor, up to so many bytes.
@@ -78,6 +77,9 @@ struct State {
     lost: f64,
     /// Number of the peer's tunnel.
     peer: u32,
+    /// IP bytes that have arrived, and the train of the peer's whose first mark came last, with what had arrived then.
+    brought: u64,
+    train: (u32, u64),
 }
 
 /// Counters of a tunnel.
@@ -199,13 +201,24 @@ impl Tunnel {
         let from = state.early_at.max(Time(now.0.saturating_sub(AT_ONCE.0)));
         let wait = Time::from_secs_f64(missing.max(0.0) * bytes as f64 / rate);
         // Behind an outage hardly anything has arrived: that says nothing of the next second.
-        state.early_at = (from + wait).min(now + EARLY_EVERY);
+        state.early_at = (from + wait).min(now + AT_ONCE);
         Some(parity)
+    }
+    /// A mark of the peer's trains arrived, of so many IP bytes: that behind a train goes back with what has arrived of it.
+    pub fn count(&self, mark: Mark, length: u16) -> Mark {
+        let mut state = self.state();
+        state.brought += u64::from(length);
+        if !mark.last {
+            state.train = (mark.train, state.brought);
+        }
+        let bytes = (state.train.0 == mark.train).then(|| state.brought - state.train.1);
+        Mark { bytes: bytes.filter(|_| mark.last), ..mark }
     }
     /// A datagram arrived: whether QUIC is to have it, and those that it repairs.
     pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Vec<Vec<u8>>) {
         let returned = shim::returned(packet);
         let mut state = self.state();
+        state.brought += u64::from(packet.ip_len);
         if state.peer != packet.transport.flow() {
             // The peer has started anew: its sums, and its blocks, begin elsewhere.
             state.peer = packet.transport.flow();
@@ -254,7 +267,6 @@ mod tests {
         Tunnel::new(1, &config, Rate::mbps(20), Clock::start())
     }
 
-    /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
     #[test]
     fn a_block_ends_early_once_a_second_however_little_arrives() {
         let tunnel = tunnel();
@@ -265,12 +277,13 @@ mod tests {
             assert!(tunnel.end_early(now, line).is_some());
             tunnel.leave(&[1; 1000], 28, 0.0, true);
             assert!(tunnel.ends_at(now).is_some_and(|at| at > now + IDLE), "not at once");
-            now = now + AT_ONCE;
+            now += AT_ONCE;
             assert!(tunnel.end_early(now, line).is_some());
-            now = now + AT_ONCE;
+            now += AT_ONCE;
         }
     }
 
+    /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
     #[test]
     fn a_lost_request_is_repaired_however_short_it_is() {
         let (from, to) = (tunnel(), tunnel());

@@ -60,8 +60,8 @@ const WAITS: f64 = 2.0 / 3.0;
 const TWICE: f64 = 2.0;
 /// Datagrams of parity behind a block, each of which repairs one.
 const PARITY: i32 = 2;
-/// Share of packets whose loss makes trains useless. A train has ten datagrams: one that is lost makes the line look a tenth faster, and with
-/// more losses four trains are likely to lose two.
+/// Share of packets whose loss makes trains useless. A train has ten datagrams: one that is lost makes the line look a tenth slower (or faster,
+/// where an older peer does not count them), and with more losses four trains are likely to lose two.
 const SHORTENS: f64 = 0.02;
 /// Fewer packets say nothing of losses.
 const FEWEST: f64 = 50.0;

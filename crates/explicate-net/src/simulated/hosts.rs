@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::clock;
 use super::machine::Machine;
 use super::record::{Record, Rule, Who};
 use super::tcp::{self, End};
+use super::{clock, memory};
 use crate::gateway::preface::Preface;
 use crate::gateway::tcp::Tcp;
 
@@ -189,7 +189,7 @@ impl World {
         self.record.tell(number as u32, Who::Client, "opens it");
         let [client, near] = self.pair(number, [Who::Client, Who::Near]);
         let (from, to) = (host(plan.from, plan.client_host, number), host(plan.to, 3, number));
-        runtime.spawn(Box::pin(gateway.intercepted(near.into(), from, to)));
+        memory::of(Some(plan.from), || runtime.spawn(Box::pin(gateway.intercepted(near.into(), from, to))));
         self.lives(number, false, client).await;
     }
 
@@ -387,10 +387,12 @@ impl Site {
                 return Err(ErrorKind::HostUnreachable.into());
             }
         }
-        let [far, server] = world.pair(number, [Who::Far, Who::Server]);
-        world.record.tell(number as u32, Who::Server, "accepts it");
-        world.update(number, true, |_| {});
-        tokio::spawn(async move { world.lives(number, true, server).await });
-        Ok(far.into())
+        memory::of(None, || {
+            let [far, server] = world.pair(number, [Who::Far, Who::Server]);
+            world.record.tell(number as u32, Who::Server, "accepts it");
+            world.update(number, true, |_| {});
+            tokio::spawn(async move { world.lives(number, true, server).await });
+            Ok(far.into())
+        })
     }
 }

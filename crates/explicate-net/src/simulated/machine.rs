@@ -1,7 +1,7 @@
 //! A gateway whose machine is simulated: it starts, stops, is killed and starts anew.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::faults::{Fault, is_back};
 use super::hosts::{Site, World};
+use super::memory;
 use super::network::{Network, address};
 use super::quic::{self, Numbers};
 use super::record::{Record, Rule, What};
@@ -43,6 +44,8 @@ pub fn key(number: u8) -> Vec<u8> {
 
 /// Tasks of a program, which end with it.
 struct Tasks {
+    /// Number of its machine.
+    number: u8,
     handles: Mutex<Vec<AbortHandle>>,
     record: Arc<Record>,
 }
@@ -68,11 +71,11 @@ impl Runtime for Tasks {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
         TokioRuntime.new_timer(at)
     }
-    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        let watched = Watched(self.record.clone());
+    fn spawn(&self, mut future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        let (watched, number) = (Watched(self.record.clone()), self.number);
         let spawned = tokio::spawn(async move {
             let _watched = watched;
-            future.await;
+            poll_fn(|cx| memory::of(Some(number), || future.as_mut().poll(cx))).await;
         });
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         handles.retain(|handle| !handle.is_finished());
@@ -126,15 +129,22 @@ impl Machine {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref().map(|running| (running.gateway.clone(), running.tasks.clone() as Arc<dyn Runtime>))
     }
-    /// How many QUIC connections it has, and whether the datagrams of each peer's tunnel have its headers.
+    /// How many tunnels the gateway has, and whether the datagrams of each peer's tunnel have its headers.
     pub fn tunnels(&self) -> Option<(usize, bool)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let Running { gateway, endpoint, tunnels, .. } = running.as_ref()?;
+        let Running { gateway, tunnels, .. } = running.as_ref()?;
         let has_headers = |(connection, tunnel): (quinn::Connection, Arc<Tunnel>)| {
             tunnels.get(connection.remote_address()).is_some_and(|of_address| Arc::ptr_eq(&of_address, &tunnel))
         };
         let all = gateway.table().peers.iter().all(|peer| peer.current().is_some_and(has_headers));
-        Some((endpoint.open_connections(), all))
+        Some((tunnels.count(), all))
+    }
+    /// How many connections QUIC has beyond one for each peer.
+    pub fn spare_connections(&self) -> usize {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let spare =
+            |running: &Running| running.endpoint.open_connections().saturating_sub(running.gateway.table().peers.len());
+        running.as_ref().map_or(0, spare)
     }
     fn tell(&self, what: &str) {
         self.world.record.add(What::World(format!("gateway {} {what}", self.number)));
@@ -169,7 +179,8 @@ impl Machine {
         if is_back(Fault::Forgets) {
             identity.reset_key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &starts.to_be_bytes());
         }
-        let tasks = Arc::new(Tasks { handles: Mutex::default(), record: self.world.record.clone() });
+        let tasks =
+            Arc::new(Tasks { number: self.number, handles: Mutex::default(), record: self.world.record.clone() });
         let clock = Clock::start();
         let controller = config.wan.controller_config().expect("a protocol");
         let rate = config.wan.rate.map_or(Rate::mbps(100), |rate| rate.0);

@@ -20,6 +20,7 @@ pub mod faults;
 pub mod flow;
 pub mod hosts;
 pub mod machine;
+pub mod memory;
 pub mod network;
 pub mod quic;
 pub mod record;

@@ -15,8 +15,8 @@ use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::Notify;
 
-use super::clock;
 use super::record::{Fate, Record, What};
+use super::{clock, memory};
 
 /// Bytes of IP and UDP headers.
 const HEADERS: usize = 28;
@@ -150,6 +150,9 @@ impl Network {
 
     /// A gateway sends a datagram.
     fn send(&self, from: SocketAddr, to: SocketAddr, bytes: &[u8], ecn: u8) {
+        memory::of(None, || self.takes(from, to, bytes, ecn));
+    }
+    fn takes(&self, from: SocketAddr, to: SocketAddr, bytes: &[u8], ecn: u8) {
         let now = clock::elapsed();
         let mut state = self.state();
         // What a killed program still has is not sent.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::clock;
+use super::{clock, memory};
 
 /// An end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,7 +162,7 @@ impl Record {
     }
     /// Adds an event.
     pub fn add(&self, what: What) {
-        self.state().events.push(Event { at: clock::elapsed(), what });
+        memory::of(None, || self.state().events.push(Event { at: clock::elapsed(), what }));
     }
     /// Tells something of an end.
     pub fn tell(&self, number: u32, who: Who, text: impl Into<String>) {

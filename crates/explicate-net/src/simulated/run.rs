@@ -64,6 +64,8 @@ const RESET: u64 = 3 * SECOND;
 const BACK: u64 = 10 * SECOND;
 /// A host that vanished is found within 135 s.
 const VANISHED: u64 = 140 * SECOND;
+/// QUIC keeps a connection that has ended for the idle time at most.
+const FORGOTTEN: Duration = Duration::from_secs(61);
 /// One for which bytes wait is looked for every 10 s; and twice after they begin to wait.
 const LOOKED: u64 = 10 * SECOND;
 
@@ -143,6 +145,7 @@ impl<'a> Run<'a> {
         let ((), seen) = tokio::join!(self.wait(), beside(view));
         let slowest = self.judge();
         let took = clock::elapsed();
+        self.judge_connections().await;
         let (events, broken) = self.record.take();
         let report = Report { events, broken, slowest, took, began: self.began, fared: self.world.fared() };
         (report, seen)
@@ -238,6 +241,18 @@ impl<'a> Run<'a> {
             }
         }
         slowest
+    }
+    /// QUIC has no more connections than peers once it has had time to forget others.
+    async fn judge_connections(&self) {
+        let spare = || self.machines.iter().map(Machine::spare_connections).max().unwrap_or(0);
+        if spare() == 0 {
+            return;
+        }
+        tokio::time::sleep(FORGOTTEN).await;
+        if self.is_connected() && spare() > 0 {
+            let how = format!("a gateway has {} QUIC connections more than peers a minute later", spare());
+            self.record.broke(Rule::Tunnels, how);
+        }
     }
     /// What was read is what was written, and no end is orderly behind missing bytes.
     fn judge_ends(&self, number: usize, [client, server]: &[Option<Outcome>; 2]) {

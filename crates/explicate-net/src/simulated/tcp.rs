@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::clock;
 use super::faults::{Fault, is_back};
 use super::record::{Record, Who};
+use super::{clock, memory};
 
 /// How long a kernel repeats what is not acknowledged, by default.
 const GIVES_UP: u64 = 924_600_000_000;
@@ -221,7 +221,7 @@ impl End {
             return Err(ErrorKind::WouldBlock.into());
         }
         half.bytes += some;
-        half.chunks.push_back((now + self.pair.delay, bytes[..some].to_vec()));
+        memory::of(None, || half.chunks.push_back((now + self.pair.delay, bytes[..some].to_vec())));
         drop(state);
         self.pair.record.moved(self.pair.number, self.who(), some, false);
         self.wake();

@@ -1,6 +1,7 @@
 //! Two ends on loopback; the other end is a client of QUIC without a gateway.
 
-use std::net::UdpSocket;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 
 use quinn::{EndpointConfig, TokioRuntime, VarInt};
 use tokio::runtime::Runtime;
@@ -9,6 +10,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::gateway::identity::{Accepted, keygen};
 use crate::gateway::intercept::Hosts;
+use crate::gateway::preface;
 use crate::gateway::socket::Tunnels;
 use crate::gateway::told::Marked;
 use crate::patience::PATIENCE;
