@@ -236,11 +236,15 @@ fuzz-short:
 fuzz: ## Fuzzes the parsers for minutes
 	cargo run --release --quiet -p explicate-fuzz -- all --seconds 300
 
-cost: install packages ## Instructions per packet-hop against their limit
+cost: cost-engine cost-entries ## Instructions per packet-hop against their limit
+
+cost-engine: install packages
 	$(PY) bench/cost.py
-	$(PY) bench/cost_rows.py --judge
 	$(PY) bench/cost_million.py --judge
 	$(PY) bench/cost_queue.py --judge
+
+cost-entries: install packages
+	$(PY) bench/cost_rows.py --judge
 
 cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
 	$(PY) bench/cost_rows.py --markdown docs/performance.md
@@ -295,4 +299,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
