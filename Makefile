@@ -21,12 +21,21 @@ $(VENV)/ready: requirements-test.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-test.txt
 	touch $@
 
+# Of the tests' environment what the command itself needs, at the same versions: 4 packages with theirs, not 90.
+$(VENV)/runs: requirements-test.txt
+	@scripts/needs
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --constraint requirements-test.txt maturin polars rich shtab
+	touch $@
+
 install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/explicate
 	scripts/fetch_uplot
 	$(VENV)/bin/maturin develop --release --quiet
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 
-demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
+demo: $(VENV)/runs ## Builds, runs XCP against NewReno and CUBIC on a long fat pipe, and writes a report
+	scripts/fetch_uplot
+	$(VENV)/bin/maturin develop --release
 	$(EXPLICATE) demo -o out/demo
 
 # The order, what is made once for several parts, and which parts take turns: scripts/parts.toml.
