@@ -25,7 +25,7 @@ use crate::gaps;
 use crate::guard::{ActiveController, Guard};
 use crate::params::Values;
 use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
-use crate::recovery::{AnyRecovery, AnyRecoveryKind, Outcome};
+use crate::recovery::{AnyRecovery, AnyRecoveryKind};
 use crate::registry::Resolved;
 use crate::units::{Rate, Time};
 use crate::wire::{
@@ -364,7 +364,19 @@ impl SenderEndpoint {
         // grow (RFC 5681 section 3.2, step 6).
         let recovering = self.repairing | state.recovering;
         self.repairing = state.recovering;
-        self.respond(now, header, &out, srtt);
+        if let Some(in_flight) = out.loss {
+            // Further marks of the same window are ignored (RFC 3168 section 6.1.2).
+            self.mark_recover = state.highest;
+            self.cwr = true;
+            let marked = header.has(flag::ECE);
+            self.report(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
+        } else if header.has(flag::ECE) && state.acked > self.mark_recover {
+            self.mark_recover = state.highest;
+            self.cwr = true;
+            let in_flight = state.in_flight + out.newly_acked;
+            let kind = LossKind::Mark;
+            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
+        }
         let state = self.recovery.at();
         let ack = Ack {
             now,
@@ -383,22 +395,6 @@ impl SenderEndpoint {
         };
         self.sender.take_ack(&ack, &mut self.allowance, &mut self.congestion);
         self.fit_window();
-    }
-
-    /// Tells the sender of a loss that an acknowledgement shows, or else of a mark: once in a window (RFC 3168 section 6.1.2).
-    #[inline(always)]
-    fn respond(&mut self, now: Time, header: &Transport, out: &Outcome, srtt: Time) {
-        let (state, marked) = (self.recovery.at(), header.has(flag::ECE));
-        if let Some(in_flight) = out.loss {
-            self.mark_recover = state.highest;
-            self.cwr = true;
-            self.report(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
-        } else if marked && state.acked > self.mark_recover {
-            self.mark_recover = state.highest;
-            self.cwr = true;
-            let in_flight = state.in_flight + out.newly_acked;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false, marked });
-        }
     }
 
     /// Whether an acknowledgement is the first to echo this packet number.
