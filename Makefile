@@ -21,12 +21,21 @@ $(VENV)/ready: requirements-test.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-test.txt
 	touch $@
 
+# Of the tests' environment what the command itself needs, at the same versions: 4 packages with theirs, not 90.
+$(VENV)/runs: requirements-test.txt
+	@scripts/needs
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --constraint requirements-test.txt maturin polars rich shtab
+	touch $@
+
 install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/explicate
 	scripts/fetch_uplot
 	$(VENV)/bin/maturin develop --release --quiet
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 
-demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
+demo: $(VENV)/runs ## Builds, runs XCP against NewReno and CUBIC on a long fat pipe, and writes a report
+	scripts/fetch_uplot
+	$(VENV)/bin/maturin develop --release
 	$(EXPLICATE) demo -o out/demo
 
 # The order, what is made once for several parts, and which parts take turns: scripts/parts.toml.
@@ -242,11 +251,15 @@ fuzz-short:
 fuzz: ## Fuzzes the parsers for minutes
 	cargo run --release --quiet -p explicate-fuzz -- all --seconds 300
 
-cost: install packages ## Instructions per packet-hop against their limit
+cost: cost-engine cost-entries ## Instructions per packet-hop against their limit
+
+cost-engine: install packages
 	$(PY) bench/cost.py
-	$(PY) bench/cost_rows.py --judge
 	$(PY) bench/cost_million.py --judge
 	$(PY) bench/cost_queue.py --judge
+
+cost-entries: install packages
+	$(PY) bench/cost_rows.py --judge
 
 cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
 	$(PY) bench/cost_rows.py --markdown docs/performance.md
@@ -301,4 +314,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

@@ -89,7 +89,7 @@ def named(parts: Mapping[str, Part], names: Sequence[str]) -> list[Part]:
 
 def due(table: Table, among: Sequence[Part], tree: str, changed: Mapping[str, int]) -> list[Part]:
     """Those of the parts that a tree runs: `tree` is its hash, `changed` the place of a part's reason in `REASONS`."""
-    always = [part for part in among if not part.own]
+    always = [part for part in among if not part.own and part.tier != "prepare"]
     turns = [part for part in among if part.own]
     turns.sort(key=lambda part: (changed[part.name], hashlib.sha256(f"{tree} {part.name}".encode()).digest()))
     chosen = with_needs(table.parts, always)

@@ -32,20 +32,18 @@ def heading(results: Results) -> str:
     return f"{results.name}: {_counted(count, 'run')}{points}, seed {results.seed}, explicate {results.version}"
 
 
-def groups(results: Results) -> str:
-    """Return the table of the flow groups, one line per point of the axes and group."""
+def group_cells(results: Results) -> tuple[list[list[str]], bool, bool]:
+    """Return the table of the flow groups, a row per point and group, and whether it has margins and completions."""
     from explicate.summary import margin_95  # noqa: PLC0415
 
     summary = results.summary().to_dicts()
     margins = [margin_95(row["goodput_sd_bps"], row["runs"]) for row in summary]
     done = any(row["completion_s"] is not None for row in summary)
-    head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± 95 %"] if any(margins) else []), "Jain"]
-    head += ["retransmits", "timeouts", "RTT ms", *(["done s"] if done else [])]
     body = [
         [
             *(str(row[axis]) for axis in results.axes),
-            row["group"],
-            row["protocol"],
+            str(row["group"]),
+            str(row["protocol"]),
             str(row["flows"]),
             rate(row["goodput_bps"]),
             *([rate(margin) if margin else "–"] if any(margins) else []),
@@ -57,6 +55,14 @@ def groups(results: Results) -> str:
         ]
         for row, margin in zip(summary, margins, strict=True)
     ]
+    return body, any(margins), done
+
+
+def groups(results: Results) -> str:
+    """Return that table for a terminal."""
+    body, margins, done = group_cells(results)
+    head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± 95 %"] if margins else []), "Jain"]
+    head += ["retransmits", "timeouts", "RTT ms", *(["done s"] if done else [])]
     return "\n".join(filter(None, [table(head, body, left=len(results.axes) + 2), results.sameness()]))
 
 

@@ -13,14 +13,15 @@ import polars as pl
 
 from explicate import figures
 from explicate.charts import bar_chart, line_chart
+from explicate.display import group_cells
 from explicate.figures import POINT, Figure, Panel, Study, label_points, legend
 from explicate.figures.study import BAR
 from explicate.figures.sweep import axis_label
 from explicate.files import write_text
 from explicate.lab import VARIANT
 from explicate.results import Results
-from explicate.summary import busy_links, margin_95
-from explicate.text import amount, number, percent, rate
+from explicate.summary import busy_links
+from explicate.text import amount, number, percent
 
 MOST_LINK_ROWS = 24
 MOST_LETTERS = 48
@@ -158,30 +159,12 @@ def table_html(
 
 
 def _groups(results: Results) -> str:
-    rows = results.summary().to_dicts()
-    margins = [margin_95(row["goodput_sd_bps"], row["runs"]) for row in rows]
-    done = any(row["completion_s"] is not None for row in rows)
+    body, margins, done = group_cells(results)
     head = [(axis_label(axis), "") for axis in results.axes]
     head += [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
-    head += [("± 95 %", "of the mean")] if any(margins) else []
+    head += [("± 95 %", "of the mean")] if margins else []
     head += [("Jain index", ""), ("retransmits", "packets"), ("timeouts", "")]
     head += [("RTT", "mean ms")] + ([("completion", "mean s")] if done else [])
-    body = [
-        [
-            *(str(row[axis]) for axis in results.axes),
-            str(row["group"]),
-            str(row["protocol"]),
-            str(row["flows"]),
-            rate(row["goodput_bps"]),
-            *([rate(margin) if margin else "–"] if any(margins) else []),
-            "–" if row["jain"] is None else f"{row['jain']:.3f}",
-            number(row["retransmissions"]),
-            number(row["timeouts"]),
-            number(row["rtt_mean_ms"]),
-            *([number(row["completion_s"])] if done else []),
-        ]
-        for row, margin in zip(rows, margins, strict=True)
-    ]
     same = results.sameness()
     caption = "Flow groups: means per flow and sums per run, over all runs"
     return table_html("groups", caption, head, body, len(results.axes) + 2) + (f"<p>{escape(same)}</p>" if same else "")

@@ -380,8 +380,11 @@ def test_demo(tmp_path: Path, native_real: ModuleType, monkeypatch: pytest.Monke
     shorter = examples.text("long-fat-pipe").replace('"40s"', '"4s"').replace('"15s"', '"1s"')
     monkeypatch.setattr(examples, "text", lambda _: shorter)
     out = tmp_path / "demo"
+    monkeypatch.setattr(sys, "argv", [".venv/bin/explicate", "demo"])
+    monkeypatch.setenv("PATH", "")
     assert main(["demo", "-o", str(out)]) == 0
     said = capsys.readouterr().out
+    assert f"then .venv/bin/explicate run {out}" in said, "as the shell finds it"
     assert "newreno" in said
     assert 'TCP: stack = "linux"; ' in said
     assert (out / "report.html").stat().st_size > 10_000

@@ -104,11 +104,6 @@ class Case:
     def bottleneck_delay_ms(self) -> float:
         return self.rtt_ms / 2 - 2 * ACCESS_DELAY_MS
 
-    def flow_rtt_ms(self, flow: int) -> float:
-        if self.rtt_high_ms is None or self.flows < 2:
-            return self.rtt_ms
-        return self.rtt_ms + (self.rtt_high_ms - self.rtt_ms) * flow / (self.flows - 1)
-
     @property
     def buffer_packets(self) -> int:
         """The given buffer, else one bandwidth-delay product of the mean RTT."""

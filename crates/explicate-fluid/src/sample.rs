@@ -58,51 +58,64 @@ impl Sampler {
             return;
         }
         self.taken += 1;
-        let put = |table: &mut Table, object: &str, variable: &str, value: f64| {
+        let mut put = |object: &str, variable: &str, value: f64| {
             table.push([run.into(), at.into(), object.into(), variable.into(), Cell::F64(value)]);
         };
+        self.links(every, scenario, engine, &mut put);
+        self.classes(at, every, engine, &mut put);
+    }
+
+    /// Links with a queue. Rates are those of the last `every` seconds.
+    fn links(&mut self, every: f64, scenario: &Scenario, engine: &Engine<'_>, put: &mut dyn FnMut(&str, &str, f64)) {
         for ((link, of_scenario), before) in engine.network.links.iter().zip(&scenario.links).zip(&mut self.links) {
             if of_scenario.queue.is_none() {
                 continue;
             }
-            let object = of_scenario.name.as_str();
+            let mut put = |variable: &str, value: f64| put(&of_scenario.name, variable, value);
             if self.of.queue {
-                put(table, object, "queue_packets", link.queue / link.packet);
-                put(table, object, "queue_bytes", link.queue);
+                put("queue_packets", link.queue / link.packet);
+                put("queue_bytes", link.queue);
             }
             if self.of.router {
                 if let Some(router) = &link.router {
-                    router.probe(&mut |variable, value| put(table, object, variable, value));
+                    router.probe(&mut |variable, value| put(variable, value));
                 }
                 if let Some(average) = link.tail.average() {
-                    put(table, object, "average_bytes", average);
+                    put("average_bytes", average);
                 }
             }
             if self.of.throughput {
                 let rate = (link.stats.total - *before) / every;
-                put(table, object, "throughput_bps", 8.0 * rate);
-                put(table, object, "utilisation", rate / link.rate);
+                put("throughput_bps", 8.0 * rate);
+                put("utilisation", rate / link.rate);
             }
             *before = link.stats.total;
         }
+    }
+
+    /// Classes of flows that have started.
+    fn classes(&mut self, at: f64, every: f64, engine: &Engine<'_>, put: &mut dyn FnMut(&str, &str, f64)) {
         for ((class, object), before) in engine.network.classes.iter().zip(&self.names).zip(&mut self.classes) {
             if class.start > at {
                 continue;
             }
-            if let Some(sender) = class.sender.as_ref().filter(|_| self.of.flow) {
-                sender.probe(&mut |variable, value| put(table, object, variable, value));
-            } else if let Some(sender) = class.sender.as_ref().filter(|_| self.of.cwnd) {
-                put(table, object, "cwnd", sender.window());
-            }
-            if self.of.rtt && class.sender.is_some() {
-                put(table, object, "rtt_ms", class.rtt * 1e3);
+            let mut put = |variable: &str, value: f64| put(object, variable, value);
+            if let Some(sender) = &class.sender {
+                if self.of.flow {
+                    sender.probe(&mut |variable, value| put(variable, value));
+                } else if self.of.cwnd {
+                    put("cwnd", sender.window());
+                }
+                if self.of.rtt {
+                    put("rtt_ms", class.rtt * 1e3);
+                }
             }
             let rate = 8.0 * (class.stats.delivered - *before) / class.count / every;
             if self.of.throughput {
-                put(table, object, "throughput_bps", rate);
+                put("throughput_bps", rate);
             }
             if self.of.goodput {
-                put(table, object, "goodput_bps", rate * class.payload);
+                put("goodput_bps", rate * class.payload);
             }
             *before = class.stats.delivered;
         }

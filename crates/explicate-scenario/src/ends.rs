@@ -183,27 +183,20 @@ pub(crate) fn crossings(
 ) -> Vec<Crossing> {
     let mut crossings = vec![Crossing::default(); links.len()];
     for (group, place) in groups.iter_mut().zip(places) {
-        let mut unrouted: Option<(usize, usize, usize, usize)> = None;
-        let header = group.resolved.protocol.congestion_header();
-        for (i, &(from, to)) in group.ends.iter().enumerate() {
-            let flows = group.flows_of_pair(i);
+        let mut unrouted = Unrouted::default();
+        for (i, &ends) in group.ends.iter().enumerate() {
             for (phase, routes) in phases.iter_mut().enumerate() {
-                let shortest = (routes.path(from, to), routes.path(to, from));
-                let (data, acks) = match (&group.via, shortest) {
-                    (Some((data, acks)), (_, shortest)) => {
-                        (Some(data.clone()), if acks.is_empty() { shortest } else { Some(acks.clone()) })
-                    }
-                    (None, shortest) => shortest,
-                };
-                let (Some(data), Some(acks)) = (data, acks) else {
-                    unrouted = unrouted.map(|(a, b, n, p)| (a, b, n + 1, p)).or(Some((from, to, 1, phase)));
+                let Some((data, acks)) = way(group.via.as_ref(), ends, routes) else {
+                    unrouted.add(ends, phase);
                     break;
                 };
-                if let Some(via) = &mut group.via {
-                    via.1.clone_from(&acks);
-                }
+                let header = group.resolved.protocol.congestion_header();
+                let flows = group.flows_of_pair(i);
                 let walk = Walk { data: &data, acks: &acks, flows, packet: group.packet, header };
                 walk.add(links, &mut crossings, demand(&group.traffic, seconds));
+                if let Some((_, back)) = &mut group.via {
+                    *back = acks;
+                }
             }
         }
         // A route that is always the shortest is not stored.
@@ -213,19 +206,42 @@ pub(crate) fn crossings(
         {
             group.via = None;
         }
-        if let Some((from, to, n, phase)) = unrouted {
-            let (a, b) = (&graph.nodes[from], &graph.nodes[to]);
-            let more = if n > 1 { format!(" (nor for {} other pairs)", n - 1) } else { String::new() };
-            let when = if phase > 0 { format!(" after [[reroute]] number {phase}") } else { String::new() };
-            let remedy = "add links, or `duplex = true` for the reverse direction";
-            let name = &group.name;
-            ctx.error(
-                *place,
-                format!("[[flows]] `{name}`: no route from `{a}` to `{b}` and back{when}{more}; {remedy}"),
-            );
-        }
+        unrouted.report(ctx, graph, &group.name, *place);
     }
     crossings
+}
+
+/// The links of a pair's data and acknowledgements: those that are given, else the shortest. `None` if there are none.
+fn way(given: Option<&Via>, (from, to): (usize, usize), routes: &mut Routes) -> Option<Via> {
+    let back = routes.path(to, from);
+    match given {
+        Some((data, acks)) if !acks.is_empty() => Some((data.clone(), acks.clone())),
+        Some((data, _)) => Some((data.clone(), back?)),
+        None => Some((routes.path(from, to)?, back?)),
+    }
+}
+
+/// Pairs of a group without a route: the first, with the change of routes after which it has none, and their number.
+#[derive(Default)]
+struct Unrouted {
+    first: Option<((usize, usize), usize)>,
+    pairs: usize,
+}
+
+impl Unrouted {
+    fn add(&mut self, ends: (usize, usize), phase: usize) {
+        self.first.get_or_insert((ends, phase));
+        self.pairs += 1;
+    }
+    fn report(&self, ctx: &Context<'_>, graph: &Graph, group: &str, place: Place) {
+        let Some(((from, to), phase)) = self.first else { return };
+        let (a, b) = (&graph.nodes[from], &graph.nodes[to]);
+        let others = self.pairs - 1;
+        let more = if others > 0 { format!(" (nor for {others} other pairs)") } else { String::new() };
+        let when = if phase > 0 { format!(" after [[reroute]] number {phase}") } else { String::new() };
+        let remedy = "add links, or `duplex = true` for the reverse direction";
+        ctx.error(place, format!("[[flows]] `{group}`: no route from `{a}` to `{b}` and back{when}{more}; {remedy}"));
+    }
 }
 
 /// Upper bound of the mean bit/s of one flow over a run.

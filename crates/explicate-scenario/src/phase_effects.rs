@@ -37,7 +37,23 @@ struct Port<'a> {
     narrow: BTreeMap<u64, BTreeSet<usize>>,
 }
 
-impl Port<'_> {
+impl<'a> Port<'a> {
+    /// Flows of a group with this round-trip time.
+    fn add_flows(&mut self, rtt: Time, count: u64, group: &'a str) {
+        let (flows, groups) = self.flows.entry(rtt).or_default();
+        *flows += count;
+        if groups.last() != Some(&group) {
+            groups.push(group);
+        }
+    }
+    /// The first link of flows, and all their links before this port.
+    fn add_way(&mut self, scenario: &Scenario, first: usize, before: &[u32]) {
+        self.first.insert(first);
+        let narrowest = before.iter().map(|l| scenario.links[*l as usize].rate.0).min();
+        if let Some(narrow) = narrowest.filter(|rate| *rate == scenario.links[first].rate.0) {
+            self.narrow.entry(narrow).or_default().insert(first);
+        }
+    }
     /// A number of links, and all first links of one rate, if that number of them together has exactly `rate`, the port's rate in
     /// bit/s, and the flows have more first links than that.
     fn in_step(&self, rate: u64) -> Option<(usize, &BTreeSet<usize>)> {
@@ -102,17 +118,8 @@ fn traffic<'a>(
                 port.random_when_full |= random_when_full;
                 // With explicit rates, losses are rare.
                 if !scenario.links[link].controls(group) && !clouds_are_controlled {
-                    let (flows, groups) = port.flows.entry(rtt).or_default();
-                    *flows += count;
-                    if groups.last() != Some(&group.name.as_str()) {
-                        groups.push(&group.name);
-                    }
-                    let rates = data[..hop].iter().map(|l| scenario.links[*l as usize].rate.0);
-                    let first = data[0] as usize;
-                    port.first.insert(first);
-                    if let Some(narrow) = rates.min().filter(|rate| *rate == scenario.links[first].rate.0) {
-                        port.narrow.entry(narrow).or_default().insert(first);
-                    }
+                    port.add_flows(rtt, count, &group.name);
+                    port.add_way(scenario, data[0] as usize, &data[..hop]);
                 }
             }
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -47,11 +48,17 @@ def execute(args: argparse.Namespace) -> None:
     console.show("\n" + display.links(results))
     console.note(
         f"TCP: {_stacks(results.scenario)}; as ns-2 has it: "
-        f"explicate compare {file} --protocols {','.join(PROTOCOLS)} --set stack=ns2\n"
+        f"{_command()} compare {file} --protocols {','.join(PROTOCOLS)} --set stack=ns2\n"
         f"report: {page} (one file; open it in a browser)\n"
-        f"change it: edit {file}, then explicate run {file}",
+        f"change it: edit {file}, then {_command()} run {file}",
         file=sys.stdout, blank=True,
     )  # fmt: skip
+
+
+def _command() -> str:
+    """Return what the shell finds this command by: after `make demo` its path."""
+    own = Path(sys.argv[0])
+    return str(own) if own.name == "explicate" and not shutil.which("explicate") else "explicate"
 
 
 def _stacks(resolved: str) -> str:

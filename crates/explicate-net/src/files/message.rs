@@ -16,7 +16,6 @@
 //! bytes follow: the number of a [`Verdict`], and how many bytes arrived. A request is answered like an offer, with the number that its
 //! probes carry, which is valid until its stream ends. All numbers are big-endian.
 
-use super::store::Offer;
 use crate::digest::LEN as SHA;
 
 /// Bytes of a header before the name.
@@ -50,6 +49,21 @@ impl Kind {
     pub fn of(number: u8) -> Option<Kind> {
         [Kind::Secret, Kind::File, Kind::Folder, Kind::Filler, Kind::Probe].get(number as usize).copied()
     }
+}
+
+/// A file that a sender offers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Its name, after those of the folders that it is in, with slashes between them. Each was found valid.
+    pub name: String,
+    /// Its length, bytes.
+    pub size: u64,
+    /// Its SHA-256.
+    pub digest: [u8; SHA],
+    /// Its permissions; set-user-ID, set-group-ID and sticky bits are ignored.
+    pub mode: u32,
+    /// Time of its last modification, seconds since 1970, if known.
+    pub modified: Option<u64>,
 }
 
 /// The verdict on a transfer. The number 5 was of an older transport.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::message::Verdict;
-use super::store::{Claimed, Offer};
+use super::message::{Offer, Verdict};
+use super::store::Claimed;
 use crate::digest;
 use crate::sys;
 

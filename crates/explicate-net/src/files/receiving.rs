@@ -10,12 +10,12 @@ use std::time::Duration;
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::message::{self, HEADER, Kind, Refusal, Verdict};
+use super::message::{self, HEADER, Kind, Offer, Refusal, Verdict};
 use super::pairing::{Invitation, SECRET, State};
 use super::part::Part;
 use super::probed::Probed;
 use super::socket::Close;
-use super::store::{Offer, Store};
+use super::store::Store;
 use crate::clock::Clock;
 use crate::digest::{self, LEN as SHA};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};

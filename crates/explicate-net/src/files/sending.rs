@@ -12,10 +12,9 @@ use bytes::Bytes;
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, WriteError};
 use tokio::task::JoinSet;
 
-use super::message::{self, ANSWER, Kind, Refusal};
+use super::message::{self, ANSWER, Kind, Offer, Refusal};
 use super::pairing::Invitation;
 use super::socket::{Close, sentence};
-use super::store::Offer;
 use super::tree::{Item, Opened};
 use crate::digest::LEN as SHA;
 use crate::gateway::identity::{FILES, Identity, PublicKey};

@@ -16,9 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::message::Refusal;
+use super::message::{Offer, Refusal};
 use super::part::Part;
-use crate::digest::LEN as SHA;
 use crate::error::{Error, Result};
 use crate::hex::hex;
 use crate::sys;
@@ -50,21 +49,6 @@ impl Settings {
     pub fn new(folder: impl Into<PathBuf>) -> Settings {
         Settings { folder: folder.into(), replace: false, quota: None, keep_parts: Duration::from_secs(86_400) }
     }
-}
-
-/// A file that a sender offers.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Offer {
-    /// Its name, after those of the folders that it is in, with slashes between them. Each was found valid.
-    pub name: String,
-    /// Its length, bytes.
-    pub size: u64,
-    /// Its SHA-256.
-    pub digest: [u8; SHA],
-    /// Its permissions; set-user-ID, set-group-ID and sticky bits are ignored.
-    pub mode: u32,
-    /// Time of its last modification, seconds since 1970, if known.
-    pub modified: Option<u64>,
 }
 
 /// A folder for received files.

@@ -149,6 +149,12 @@ pub(crate) fn signal(name: &str, child: &Child) {
     assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
 }
 
+/// What a program says that ends with status 1; it writes its errors into a pipe.
+fn failed(mut program: Child) -> String {
+    assert_eq!(ended(&mut program).code(), Some(1));
+    std::io::read_to_string(program.stderr.unwrap()).unwrap()
+}
+
 /// Sends until more than 10 MB of a long file have arrived, and pauses the sender then. A transfer that was over before is made anew.
 fn half_way(place: &Place, command: &mut Command) -> Child {
     let (arrived, mut paused) = (place.0.join("in/long"), None);
@@ -425,9 +431,7 @@ fn a_folder_that_cannot_be_written_is_said_at_the_start() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
     let mut command = Command::new(PROGRAM);
     command.args(["recv", "--state", &place.state("receiver"), "--bind", "127.0.0.1:0", "--to"]).arg(&folder);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    assert_eq!(ended(&mut child).code(), Some(1));
-    let said = std::io::read_to_string(child.stderr.unwrap()).unwrap();
+    let said = failed(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     assert!(said.contains("cannot write into"), "{said}");
 }
 
@@ -438,7 +442,7 @@ fn a_signal_ends_the_first_reading_of_a_long_file() {
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let recv = Recv::paired(&place, &[]);
     let mut command = place.sender("a", &recv.address, &[text(&path)]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let reads = format!("/proc/{}/io", child.id());
     eventually("the reading", || {
         let counts = fs::read_to_string(&reads).unwrap();
@@ -446,8 +450,7 @@ fn a_signal_ends_the_first_reading_of_a_long_file() {
         read.parse::<u64>().unwrap() > 1 << 24
     });
     signal("TERM", &child);
-    assert_eq!(ended(&mut child).code(), Some(1));
-    let said = std::io::read_to_string(child.stderr.unwrap()).unwrap();
+    let said = failed(child);
     assert!(said.contains("interrupted"), "{said}");
 }
 

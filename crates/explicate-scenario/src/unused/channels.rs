@@ -125,47 +125,37 @@ fn budget(
 fn states(ctx: &Context<'_>, channel: &Channel, given: &dyn Fn(&str) -> Option<Place>) {
     let (kind, params, values) = (channel.kind.name(), channel.kind.params(), channel.values());
     let of = |name: &str| values.get(params, name);
-    let set = |name: &&&str| values.number(name).is_some();
-    let first = |names: &[&'static str]| -> Option<(&'static str, Place)> {
-        let name = names.iter().find(set)?;
-        Some((*name, given(name)?))
-    };
     match kind {
         "gilbert_elliott" if of("loss_good") == of("loss_bad") => {
-            let place = given("loss_bad").or_else(|| given("loss_good"));
-            if let Some(place) = place {
+            if let Some(place) = given("loss_bad").or_else(|| given("loss_good")) {
                 let what = format!("the states of `{kind}` do not differ: `loss_good` and `loss_bad` are the same");
                 ctx.unused(place, "loss_bad", what, "write a larger `loss_bad`, or the channel `random_loss`");
             }
         }
         "fading" => {
+            // Of some parameters the first that is written.
+            let unused = |names: &[&'static str], why: &str, write: &str| {
+                let written = names.iter().find(|name| values.number(name).is_some());
+                if let Some((name, place)) = written.and_then(|name| Some((*name, given(name)?))) {
+                    ctx.unused(place, name, format!("`{name}` of `{kind}` has no effect{why}"), write);
+                }
+            };
             let (clear, blocked) = (word(channel, "good") == Some("clear"), word(channel, "bad") == Some("blocked"));
             if clear && blocked {
-                let radio = first(&["snr", "antennas", "interference"]);
-                if let Some((name, place)) = radio {
-                    let what =
-                        format!("`{name}` of `{kind}` has no effect with `good = \"clear\"` and `bad = \"blocked\"`");
-                    ctx.unused(place, name, what, "remove it, or write `good = \"fading\"`");
-                }
+                let why = " with `good = \"clear\"` and `bad = \"blocked\"`";
+                unused(&["snr", "antennas", "interference"], why, "remove it, or write `good = \"fading\"`");
             }
-            if of("gamma") == 1.0
-                && let Some((name, place)) = first(&["fade", "beta", "bad", "rician_bad"])
-            {
-                let what = format!("`{name}` of `{kind}` has no effect: with `gamma = 1` the good state never ends");
-                ctx.unused(place, name, what, "write a smaller `gamma`, or remove it");
+            if of("gamma") == 1.0 {
+                let why = ": with `gamma = 1` the good state never ends";
+                unused(&["fade", "beta", "bad", "rician_bad"], why, "write a smaller `gamma`, or remove it");
             }
-            let same = !clear && !blocked && of("fade") == 0.0 && of("rician_good") == of("rician_bad");
-            if same && let Some((name, place)) = first(&["gamma", "beta"]) {
-                let what = format!("`{name}` of `{kind}` has no effect: the states do not differ with `fade = 0`");
-                ctx.unused(place, name, what, "write a larger `fade`, or remove it");
+            if !clear && !blocked && of("fade") == 0.0 && of("rician_good") == of("rician_bad") {
+                let why = ": the states do not differ with `fade = 0`";
+                unused(&["gamma", "beta"], why, "write a larger `fade`, or remove it");
             }
-            if of("fec_data") == 1.0
-                && of("fec_ack") == 1.0
-                && let Some((name, place)) = first(&["code"])
-            {
-                let what =
-                    format!("`{name}` of `{kind}` has no effect: with `fec_data` and `fec_ack` 1 there is no code");
-                ctx.unused(place, name, what, "write a smaller `fec_data`, or remove it");
+            if of("fec_data") == 1.0 && of("fec_ack") == 1.0 {
+                let why = ": with `fec_data` and `fec_ack` 1 there is no code";
+                unused(&["code"], why, "write a smaller `fec_data`, or remove it");
             }
         }
         _ => {}

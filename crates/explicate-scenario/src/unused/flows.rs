@@ -47,12 +47,9 @@ fn first_start(group: &FlowGroup) -> Time {
 pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, phases: &mut [Routes]) {
     for (index, group) in scenario.flows.iter().enumerate() {
         let number = index.to_string();
-        let path = |keys: &[&'static str]| -> Vec<String> {
-            ["flows", &number].into_iter().chain(keys.iter().copied()).map(str::to_string).collect()
-        };
         let at = |keys: &[&'static str]| {
-            let path = path(keys);
-            reader.at(&path.iter().map(String::as_str).collect::<Vec<_>>())
+            let path: Vec<&str> = ["flows", &number].into_iter().chain(keys.iter().copied()).collect();
+            reader.at(&path)
         };
         let of_preset =
             |name: &str| group.resolved.params.iter().any(|(n, x)| *n == name && group.values.number(name) == Some(*x));
@@ -62,11 +59,8 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
             let in_params = reader.find(&["flows", &number, "params", name]);
             in_params.or_else(|| reader.find(&["flows", &number, name]).filter(|_| name == "paced"))
         };
-        let declared = Group::declared(&group.resolved);
-        let title = format!("the flows of `{}`", group.name);
-        let protocol = group.resolved.protocol;
         for part in [Part::Flow, Part::InPackets] {
-            needs::check(ctx, part, &title, &declared, &group.values, &given);
+            needs::check(ctx, part, &title(group), &Group::declared(&group.resolved), &group.values, &given);
         }
         in_time(ctx, scenario, group, &at);
         if group.ends.len() > group.count as usize {
@@ -78,77 +72,93 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
             let longer = if reader.find(&["flows", &number, "to", "1"]).is_some() { "to" } else { "from" };
             ctx.unused(at(&[longer]), longer, what, format!("write `count = {pairs}`, or fewer nodes"));
         }
-        if !protocol.explicit() {
-            for (name, place) in OF_EXPLICIT.iter().filter_map(|name| Some((name, given(name)?))) {
-                let what = format!("`{name}` has no effect on {title}: {} is not explicit", protocol.name());
-                ctx.unused(place, name, what, "use an explicit protocol, or remove it");
-            }
-        }
-        if one_way(group) {
-            for (name, place) in OF_RETURNS.iter().filter_map(|name| Some((name, given(name)?))) {
-                let what = format!("`{name}` has no effect on {title}: nothing returns to {}", protocol.name());
-                ctx.unused(place, name, what, "remove it, or use another protocol");
-            }
-        }
-        let params = Params::of(&group.values);
-        let threshold = Common::of(&group.values).dupackthreshold;
-        if let Some(place) = given("dupackthreshold").filter(|_| threshold >= params.receiver_window) {
-            let room = params.receiver_window;
-            let what = format!(
-                "{title} never retransmit before a timeout: `dupackthreshold` ({threshold}) is not below `receiver_window` ({room})"
-            );
-            ctx.warn(place, what, "write a smaller one, or a larger `receiver_window`");
-        }
+        params(ctx, group, &given);
         let Some(&ends) = group.ends.first() else { continue };
         let Some(routes) = phases.first_mut() else { continue };
         let (data, acks) = group.ways(ends, routes);
-        let interface = data.first().map_or(Rate(1), |link| scenario.links[*link as usize].rate);
         if let Some(place) = given("paced") {
-            let init = SenderInit {
-                values: &group.values,
-                packet: group.packet as f64,
-                initial_window: params.initial_window,
-                interface,
-            };
-            if let Some(rate) = protocol.sender(&init).allowance().pacing {
-                let own = if group.values.number("rate").is_some() || declared.iter().any(|p| p.name == "rate") {
-                    format!(" at its `rate` ({})", show(rate.0 as f64, &quantity::RATE))
-                } else {
-                    String::new()
-                };
-                let what = format!("`paced` has no effect on {title}: {} paces its packets{own}", protocol.name());
-                ctx.unused(place, "paced", what, "remove it");
-            }
+            paced(ctx, scenario, group, data.first(), place);
         }
         if data.is_empty() {
             continue;
         }
         arrival(ctx, scenario, group, (&data, &acks), &at);
-        let narrow = data.iter().map(|l| scenario.links[*l as usize].rate.0).min().unwrap_or(0) as f64;
-        let flows: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
-        if let Processing::UpTo(most) = group.processing {
-            // Half of it on average.
-            let each = 16.0 * group.packet as f64 / most.as_secs_f64();
-            let wanted = group.values.number("rate").unwrap_or(f64::INFINITY);
-            if matches!(group.traffic, Traffic::Bulk) && each * (flows as f64) < narrow && each < wanted {
-                let (each, narrow) = (show(each.round(), &quantity::RATE), show(narrow, &quantity::RATE));
-                let what = format!(
-                    "`processing` holds {title} to {each} each, and all flows together below the narrowest link ({narrow})"
-                );
-                let place = reader.find(&["flows", &number, "processing"]).or_else(|| reader.find(&["processing"]));
-                ctx.warn(
-                    place.unwrap_or(Place::Unwritten("processing")),
-                    what,
-                    "write a shorter one, or `processing = \"auto\"`",
-                );
-            }
-        }
+        let written = reader.find(&["flows", &number, "processing"]).or_else(|| reader.find(&["processing"]));
+        processing(ctx, scenario, group, &data, written.unwrap_or(Place::Unwritten("processing")));
         goal(ctx, scenario, group, phases, &given, &at);
     }
     let own = |index: usize| reader.find(&["flows", &index.to_string(), "processing"]).is_some();
     if let Some(place) = reader.find(&["processing"]).filter(|_| (0..scenario.flows.len()).all(own)) {
         let what = "`processing` of the scenario has no effect: every group of flows has its own";
         ctx.unused(place, "processing", what, "remove it, or those of the groups");
+    }
+}
+
+/// Parameters that the protocol of a group, or another parameter, makes useless.
+fn params(ctx: &Context<'_>, group: &FlowGroup, given: &dyn Fn(&str) -> Option<Place>) {
+    let (protocol, title) = (group.resolved.protocol, title(group));
+    if !protocol.explicit() {
+        for (name, place) in OF_EXPLICIT.iter().filter_map(|name| Some((name, given(name)?))) {
+            let what = format!("`{name}` has no effect on {title}: {} is not explicit", protocol.name());
+            ctx.unused(place, name, what, "use an explicit protocol, or remove it");
+        }
+    }
+    if one_way(group) {
+        for (name, place) in OF_RETURNS.iter().filter_map(|name| Some((name, given(name)?))) {
+            let what = format!("`{name}` has no effect on {title}: nothing returns to {}", protocol.name());
+            ctx.unused(place, name, what, "remove it, or use another protocol");
+        }
+    }
+    let room = Params::of(&group.values).receiver_window;
+    let threshold = Common::of(&group.values).dupackthreshold;
+    if let Some(place) = given("dupackthreshold").filter(|_| threshold >= room) {
+        let what = format!(
+            "{title} never retransmit before a timeout: `dupackthreshold` ({threshold}) is not below `receiver_window` ({room})"
+        );
+        ctx.warn(place, what, "write a smaller one, or a larger `receiver_window`");
+    }
+}
+
+/// A group, in messages.
+fn title(group: &FlowGroup) -> String {
+    format!("the flows of `{}`", group.name)
+}
+
+/// `paced` of a protocol that paces by itself.
+fn paced(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, first: Option<&u32>, place: Place) {
+    let protocol = group.resolved.protocol;
+    let init = SenderInit {
+        values: &group.values,
+        packet: group.packet as f64,
+        initial_window: Params::of(&group.values).initial_window,
+        interface: first.map_or(Rate(1), |link| scenario.links[*link as usize].rate),
+    };
+    let Some(rate) = protocol.sender(&init).allowance().pacing else { return };
+    let declares_rate = || Group::declared(&group.resolved).iter().any(|p| p.name == "rate");
+    let own = if group.values.number("rate").is_some() || declares_rate() {
+        format!(" at its `rate` ({})", show(rate.0 as f64, &quantity::RATE))
+    } else {
+        String::new()
+    };
+    let what = format!("`paced` has no effect on {}: {} paces its packets{own}", title(group), protocol.name());
+    ctx.unused(place, "paced", what, "remove it");
+}
+
+/// Processing that takes so long that no link is full.
+fn processing(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, data: &[u32], place: Place) {
+    let Processing::UpTo(most) = group.processing else { return };
+    let narrow = data.iter().map(|l| scenario.links[*l as usize].rate.0).min().unwrap_or(0) as f64;
+    let flows: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
+    // Half of it on average.
+    let each = 16.0 * group.packet as f64 / most.as_secs_f64();
+    let wanted = group.values.number("rate").unwrap_or(f64::INFINITY);
+    if matches!(group.traffic, Traffic::Bulk) && each * (flows as f64) < narrow && each < wanted {
+        let (each, narrow) = (show(each.round(), &quantity::RATE), show(narrow, &quantity::RATE));
+        let title = title(group);
+        let what = format!(
+            "`processing` holds {title} to {each} each, and all flows together below the narrowest link ({narrow})"
+        );
+        ctx.warn(place, what, "write a shorter one, or `processing = \"auto\"`");
     }
 }
 
@@ -191,37 +201,41 @@ fn in_time(ctx: &Context<'_>, scenario: &Scenario, group: &FlowGroup, at: &dyn F
             );
             ctx.unused(at(&["on_off"]), "on_off", what, "write a shorter `on` or a longer `duration`");
         }
-        Traffic::Sessions { timeouts, pause, duration, random } => {
-            let common = Common::of(&group.values);
-            // The least time of that many timeouts in a row.
-            let doubled = |i: u32| (common.least_rto() * (1u64 << i.min(60)) as f64).min(common.most_rto());
-            let least: f64 = (0..timeouts.min(100_000)).map(doubled).sum();
-            let lasts = duration.filter(|_| !random);
-            let one_way = one_way(group);
-            let aborted = !one_way && least < left.as_secs_f64();
-            if !aborted && duration.is_none() {
-                let why = if one_way {
-                    "nothing returns to its flows, so they have no timeouts".to_string()
-                } else {
-                    format!("{timeouts} timeouts in a row take at least {}", seconds(least))
-                };
-                let what = format!("`session` has no effect on the flows of `{name}`: {why}");
-                ctx.unused(at(&["session"]), "session", what, "write fewer `timeouts`, or a `duration` of sessions");
-            } else if !aborted && lasts.is_some_and(|lasts| lasts >= left) {
-                let what = format!(
-                    "`session` has no effect on the flows of `{name}`: its `duration` is as long as they last ({})",
-                    written(left)
-                );
-                ctx.unused(at(&["session", "duration"]), "duration", what, "write a shorter `duration` of sessions");
-            } else if pause.0 + lasts.unwrap_or(Time::ZERO) >= left {
-                let (pause, left) = (written(pause.0), written(left));
-                let what = format!(
-                    "no second session of `{name}` begins: the `pause` ({pause}) lasts beyond the flows ({left})"
-                );
-                ctx.unused(at(&["session", "pause"]), "pause", what, "write a shorter `pause` or a longer `duration`");
-            }
-        }
+        Traffic::Sessions { .. } => sessions(ctx, group, left, at),
         _ => {}
+    }
+}
+
+/// Sessions that no end follows, or no other session. The flows last for `left`.
+fn sessions(ctx: &Context<'_>, group: &FlowGroup, left: Time, at: &dyn Fn(&[&'static str]) -> Place) {
+    let Traffic::Sessions { timeouts, pause, duration, random } = group.traffic else { return };
+    let name = &group.name;
+    let common = Common::of(&group.values);
+    // The least time of that many timeouts in a row.
+    let doubled = |i: u32| (common.least_rto() * (1u64 << i.min(60)) as f64).min(common.most_rto());
+    let least: f64 = (0..timeouts.min(100_000)).map(doubled).sum();
+    let lasts = duration.filter(|_| !random);
+    let one_way = one_way(group);
+    let aborted = !one_way && least < left.as_secs_f64();
+    if !aborted && duration.is_none() {
+        let why = if one_way {
+            "nothing returns to its flows, so they have no timeouts".to_string()
+        } else {
+            format!("{timeouts} timeouts in a row take at least {}", seconds(least))
+        };
+        let what = format!("`session` has no effect on the flows of `{name}`: {why}");
+        ctx.unused(at(&["session"]), "session", what, "write fewer `timeouts`, or a `duration` of sessions");
+    } else if !aborted && lasts.is_some_and(|lasts| lasts >= left) {
+        let what = format!(
+            "`session` has no effect on the flows of `{name}`: its `duration` is as long as they last ({})",
+            written(left)
+        );
+        ctx.unused(at(&["session", "duration"]), "duration", what, "write a shorter `duration` of sessions");
+    } else if pause.0 + lasts.unwrap_or(Time::ZERO) >= left {
+        let (pause, left) = (written(pause.0), written(left));
+        let what =
+            format!("no second session of `{name}` begins: the `pause` ({pause}) lasts beyond the flows ({left})");
+        ctx.unused(at(&["session", "pause"]), "pause", what, "write a shorter `pause` or a longer `duration`");
     }
 }
 

@@ -11,7 +11,7 @@ use explicate_build::source::Source;
 use explicate_core::units::Time;
 use explicate_core::wire::SACK_RANGES;
 
-use super::{Engine, Hop, Mark, NIL, Onward, rank};
+use super::{Engine, Hop, Link, Mark, NIL, Onward, rank};
 use crate::event::{Event, Timer};
 
 /// A link at whose end packets are turned into acknowledgements.
@@ -42,33 +42,45 @@ impl Engine {
         if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
             return;
         }
-        // For the link before the receiver: the link after it, and the number of flows.
-        let mut turns: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         let uses = self.uses();
-        for ends in &self.ends {
-            let down = self.routes[self.last_place(ends.forward) as usize].link();
-            let up = self.routes[ends.back as usize].link();
-            // An acknowledgement on a fused route reaches the end of more than one link at once.
-            let alone = !self.routes[ends.back as usize].has(Mark::FUSED);
-            let alike = alone && ends.receiver.can_predict_acks() && !matches!(ends.source, Source::Sessions(_));
-            let known = turns.entry(down).or_insert((up, 0));
-            *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
-        }
-        let places: Vec<u32> = self.ends.iter().map(|ends| self.last_place(ends.forward)).collect();
-        for (down, (up, flows)) in turns {
-            let plain = up != NIL && self.links[up as usize].port.is_plain() && self.links[up as usize].fused_to == NIL;
-            if plain && uses[up as usize] == flows && !self.links[down as usize].port.is_scheduled() {
+        for (down, (up, flows)) in self.answered() {
+            let up_is_plain = |link: &Link| link.port.is_plain() && link.fused_to == NIL;
+            if self.links.get(up as usize).is_some_and(up_is_plain)
+                && uses[up as usize] == flows
+                && !self.links[down as usize].port.is_scheduled()
+            {
                 self.links[down as usize].turn = up;
                 self.links[up as usize].turn = down;
                 self.turns += 1;
             }
         }
+        let places: Vec<u32> = self.ends.iter().map(|ends| self.last_place(ends.forward)).collect();
         for place in places {
-            let link = self.routes[place as usize].index();
-            if self.links[link].turn != NIL {
+            if self.links[self.routes[place as usize].index()].turn != NIL {
                 self.routes[place as usize].mark(Mark::TURN);
             }
         }
+    }
+
+    /// For each link before a receiver, the link over which all its data are acknowledged, and the number of flows. The link
+    /// is `NIL` if there are several, or if an acknowledgement cannot be predicted.
+    fn answered(&self) -> BTreeMap<u32, (u32, u32)> {
+        let mut answered: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+        for ends in &self.ends {
+            let down = self.routes[self.last_place(ends.forward) as usize].link();
+            let back = &self.routes[ends.back as usize];
+            // An acknowledgement on a fused route reaches the end of more than one link at once.
+            let predicted = !back.has(Mark::FUSED)
+                && ends.receiver.can_predict_acks()
+                && !matches!(ends.source, Source::Sessions(_));
+            let (up, flows) = answered.entry(down).or_insert((back.link(), 0));
+            if predicted && *up == back.link() {
+                *flows += 1;
+            } else {
+                *up = NIL;
+            }
+        }
+        answered
     }
 
     /// Number of routes over each link.

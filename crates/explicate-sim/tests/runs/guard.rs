@@ -86,7 +86,7 @@ fn wide_routers_do_not_flood_a_narrow_port() {
 #[test]
 fn behind_a_router_hardly_wider_with_a_short_buffer() {
     // Ten packets are a sixteenth of the path: Linux's CUBIC, which acknowledges every second packet, keeps 0.79 to 0.89 there over
-    // 16 seeds, and three of them have a standard error of 0.04 (docs/linux.md).
+    // 16 seeds, and three of them have a standard error of 0.04 (docs/validation.md).
     for (buffer, least) in [("10pkt", 0.7), ("20pkt", 0.8), ("80pkt", 0.8)] {
         let protocols = ["xcp", "LR-XCP", "LR-LMXCP", "p_xcp", "LR-LMXTCP", "vcp-bise-wlte", "xtcp", "LR-XTCP"];
         keep(least, buffer, &path("half", "44Mbit/s", buffer), &[1, 9], &protocols);

@@ -44,14 +44,6 @@ impl SenderEndpoint {
         self.allow();
     }
 
-    /// Retransmits the SYN now, without waiting for its timer, because the other end has reacted to it. Does nothing
-    /// after the SYN has been answered.
-    pub fn open_again(&mut self) {
-        if self.state == State::Opened {
-            self.state = State::Opening;
-        }
-    }
-
     #[cold]
     pub(super) fn next_opening(&self) -> Option<Next> {
         (self.state == State::Opening).then_some(Next::New)

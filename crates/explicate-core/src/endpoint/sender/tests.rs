@@ -6,6 +6,7 @@ use super::*;
 use crate::endpoint::ReceiverEndpoint;
 use crate::registry;
 use crate::stacks;
+use crate::wire::Ecn;
 use crate::wire::stamp;
 
 const RTT: Time = Time::millis(100);

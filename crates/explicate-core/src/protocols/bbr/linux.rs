@@ -1,5 +1,5 @@
 //! What Linux 6.18 (`tcp_bbr.c`) adds to the draft: a margin below the bandwidth, whole super-packets, compensation for
-//! acknowledgements that arrive in bunches, and the detection of policers.
+//! acknowledgements that arrive in bunches, and the detection of policers (`long_term.rs`).
 //!
 //! | symbol | name here | unit | value |
 //! | --- | --- | --- | --- |
@@ -7,18 +7,16 @@
 //! | bw | `maximum` | segments/s | of eleven rounds |
 //! | bbr_tso_segs_goal | [`Linux::super_packet`] | segments | a millisecond, 1 below 1.2 Mbit/s, else 2 at least |
 //! | extra_acked | `extra` | segments | max over 5 to 10 rounds, at most 100 ms of bandwidth |
-//! | lt_bw, lt_use_bw | `LongTerm::bandwidth`, `uses` | segments/s | |
-//! | bbr_lt_intvl_min_rtts | [`FEWEST_ROUNDS`] | rounds | 4, at most 16 |
-//! | bbr_lt_loss_thresh | [`POLICED_LOSS`] | | 50/256 |
-//! | bbr_lt_bw_ratio, bbr_lt_bw_diff | [`ALIKE`], [`ALIKE_BYTES`] | | 1/8, 500 bytes/s |
-//! | bbr_lt_bw_max_rtts | [`LONG_TERM_ROUNDS`] | rounds | 48 |
 
+use self::long_term::LongTerm;
 use super::maximum::Maximum;
 use super::{BbrSender, CYCLE, HIGH_GAIN, MIN_PIPE, Mode, Repair};
 use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Sent, Undo};
 use crate::protocols::common::delivery::Sample;
 use crate::units::Time;
 use crate::wire::Packet;
+
+mod long_term;
 
 /// Pacing is this share of the bandwidth.
 pub(super) const MARGIN: f64 = 0.99;
@@ -28,11 +26,6 @@ const MOST_TSO_BYTES: f64 = 65_215.0;
 const EXTRA_ROUNDS: u32 = 5;
 const MOST_EXTRA_S: f64 = 0.1;
 const MOST_EPOCH: u64 = 1 << 20;
-const FEWEST_ROUNDS: u32 = 4;
-const POLICED_LOSS: f64 = 50.0 / 256.0;
-const ALIKE: f64 = 0.125;
-const ALIKE_BYTES: f64 = 500.0;
-const LONG_TERM_ROUNDS: u32 = 48;
 
 /// BBR with these additions.
 pub(super) struct LinuxSender {
@@ -266,7 +259,7 @@ pub(super) struct Linux {
     extra: [f64; 2],
     extra_rounds: u32,
     extra_at: usize,
-    pub(super) long_term: LongTerm,
+    long_term: LongTerm,
     /// A timeout is being repaired up to this segment; `u32::MAX` before the first acknowledgement after it.
     pub(super) timeout_until: Option<u32>,
 }
@@ -283,7 +276,7 @@ impl Linux {
             extra: [0.0; 2],
             extra_rounds: 0,
             extra_at: 0,
-            long_term: LongTerm { packet, ..LongTerm::default() },
+            long_term: LongTerm::new(packet),
             timeout_until: None,
         }
     }
@@ -350,78 +343,6 @@ impl Linux {
     }
 }
 
-/// Long-term sampling: two intervals with many losses and like rates are the work of a policer, and its rate counts.
-#[derive(Default)]
-pub(super) struct LongTerm {
-    packet: f64,
-    pub(super) bandwidth: f64,
-    pub(super) uses: bool,
-    samples: bool,
-    rounds: u32,
-    lost: u64,
-    // At the beginning of the interval.
-    since: Time,
-    since_delivered: u64,
-    since_lost: u64,
-}
-
-impl LongTerm {
-    fn begin(&mut self, round: &Round) {
-        (self.since, self.since_delivered, self.since_lost) = (round.now, round.delivered, self.lost);
-        self.rounds = 0;
-    }
-    fn reset(&mut self, round: &Round) {
-        (self.bandwidth, self.uses, self.samples) = (0.0, false, false);
-        self.begin(round);
-    }
-
-    /// `bbr_lt_bw_sampling`. Returns whether the rate counts no longer.
-    pub(super) fn sample(&mut self, round: &Round, probes_bandwidth: bool) -> bool {
-        if self.uses {
-            self.rounds += (probes_bandwidth && round.begins) as u32;
-            let over = probes_bandwidth && round.begins && self.rounds >= LONG_TERM_ROUNDS;
-            if over {
-                self.reset(round);
-            }
-            return over;
-        }
-        if !self.samples {
-            if round.losses == 0 {
-                return false;
-            }
-            self.begin(round);
-            self.samples = true;
-        }
-        if round.limited {
-            self.reset(round);
-            return false;
-        }
-        self.rounds += round.begins as u32;
-        if self.rounds < FEWEST_ROUNDS {
-            return false;
-        }
-        if self.rounds > 4 * FEWEST_ROUNDS {
-            self.reset(round);
-            return false;
-        }
-        let (lost, delivered) = (self.lost - self.since_lost, round.delivered - self.since_delivered);
-        let span = round.now.since(self.since);
-        let lossy = delivered > 0 && lost as f64 >= POLICED_LOSS * delivered as f64;
-        if round.losses == 0 || !lossy || span < Time::millis(1) {
-            return false;
-        }
-        let bandwidth = delivered as f64 / span.as_secs_f64();
-        let apart = (bandwidth - self.bandwidth).abs();
-        if self.bandwidth > 0.0 && (apart <= ALIKE * self.bandwidth || apart * self.packet * MARGIN <= ALIKE_BYTES) {
-            (self.bandwidth, self.uses, self.rounds) = ((bandwidth + self.bandwidth) / 2.0, true, 0);
-        } else {
-            self.bandwidth = bandwidth;
-            self.begin(round);
-        }
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,25 +383,6 @@ mod tests {
             });
         }
         assert!(l.aggregated(1000.0) <= 2.0, "ten rounds later it is forgotten");
-    }
-
-    /// Rounds of 100 ms in which 20 segments arrive and 5 are lost: 5 of 20 are more than 50/256. After four the first
-    /// interval ends, after four more with the same rate it counts, for 48 rounds.
-    #[test]
-    fn policers_by_hand() {
-        let mut l = LongTerm { packet: 1500.0, ..LongTerm::default() };
-        let mut step = |n: u64, losses: u64| {
-            l.lost += losses;
-            let over = l.sample(&round(100 * n, true, 20, 20 * n, losses), true);
-            (over, l.uses, libm::round(l.bandwidth * 1e6) / 1e6)
-        };
-        let first: alloc::vec::Vec<_> = (1..=8).map(|n| step(n, 5)).collect();
-        assert_eq!(first[2], (false, false, 0.0));
-        assert_eq!(first[3], (false, false, 200.0), "60 segments in 300 ms, since the first loss");
-        assert_eq!(first[7], (false, true, 200.0));
-        let later: alloc::vec::Vec<_> = (9..9 + 48).map(|n| step(n, 0)).collect();
-        assert!(later[..47].iter().all(|at| *at == (false, true, 200.0)));
-        assert_eq!(later[47], (true, false, 0.0));
     }
 
     /// A model of 100 segments/s over 80 ms, 8 segments, in the steady phase of gain 1.
@@ -572,16 +474,5 @@ mod tests {
         let all = Ack { cumulative: 2, selective: true, ..testing::ack(Time::millis(1100), &Congestion::NONE) };
         s.on_ack(&all);
         assert_eq!(s.bbr.cwnd, 20.0);
-    }
-
-    /// One lost of 20 is no policer.
-    #[test]
-    fn few_losses_are_no_policer() {
-        let mut l = LongTerm { packet: 1500.0, ..LongTerm::default() };
-        for n in 1..=40 {
-            l.lost += 1;
-            l.sample(&round(100 * n, true, 20, 20 * n, 1), true);
-            assert!(!l.uses && l.bandwidth == 0.0, "round {n}");
-        }
     }
 }

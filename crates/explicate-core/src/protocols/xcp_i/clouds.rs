@@ -124,6 +124,18 @@ impl Upstream {
         );
         handed.feedback = router.res_pos - router.res_neg;
     }
+    /// Ends the control interval if it is over, by the law that counts.
+    fn end_interval(&mut self, now: Time, rules: &Rules) {
+        if rules.params.law == Law::Paper {
+            self.hand_out(now);
+        } else if self.router.control_at <= now {
+            let share = if self.draining && rules.drain > 0.0 { DRAINING } else { 1.0 };
+            let drained = rules.drain * self.queue() / self.router.avg_rtt.max(1e-6);
+            let capacity = share * self.capacity - drained;
+            let (left, of_capacity) = (self.bandwidth.unwrap_or(0.0), rules.params.law == Law::Capacity);
+            self.control(now, |y| if of_capacity { capacity - y } else { left });
+        }
+    }
     /// Distributes the newest result, if there is one and a mean RTT has passed since the last.
     fn hand_out(&mut self, now: Time) {
         if let Some(left) = self.waiting.take_if(|_| self.router.control_at <= now) {
@@ -377,6 +389,27 @@ impl Clouds {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Vec<Control>) {
+        self.forget_idle(now, out);
+        let mut due = Vec::new();
+        for (&from, entry) in &mut self.table {
+            entry.end_interval(now, &self.rules);
+            if entry.bandwidth.is_some() && now.since(entry.updated_at) >= self.rules.idle {
+                entry.bandwidth = None; // no recent report
+            }
+            let unanswered = entry.deadline <= now;
+            if unanswered && entry.tries >= TRIES {
+                (entry.broken, entry.deadline, entry.accepted) = (true, Time::NEVER, false);
+                (entry.bandwidth, entry.waiting) = (None, None);
+            } else if unanswered || entry.refresh_at <= now {
+                due.push(from);
+            }
+        }
+        for from in due {
+            self.ask(now, Address(from), out);
+        }
+    }
+    /// Removes the other sides from which nothing has come for long, and stops their measurements.
+    fn forget_idle(&mut self, now: Time, out: &mut Vec<Control>) {
         let (idle, asks) = (self.rules.idle, self.asks);
         self.table.retain(|&from, entry| {
             let alive = now.since(entry.last_seen) < idle;
@@ -386,30 +419,6 @@ impl Clouds {
             }
             alive
         });
-        let mut due = Vec::new();
-        for (&from, entry) in &mut self.table {
-            if self.rules.params.law == Law::Paper {
-                entry.hand_out(now);
-            } else if entry.router.control_at <= now {
-                let share = if entry.draining && self.rules.drain > 0.0 { DRAINING } else { 1.0 };
-                let drained = self.rules.drain * entry.queue() / entry.router.avg_rtt.max(1e-6);
-                let capacity = share * entry.capacity - drained;
-                let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.params.law == Law::Capacity);
-                entry.control(now, |y| if of_capacity { capacity - y } else { left });
-            }
-            if entry.bandwidth.is_some() && now.since(entry.updated_at) >= idle {
-                entry.bandwidth = None; // no recent report
-            }
-            if entry.deadline <= now && entry.tries >= TRIES {
-                (entry.broken, entry.deadline, entry.accepted) = (true, Time::NEVER, false);
-                (entry.bandwidth, entry.waiting) = (None, None);
-            } else if entry.deadline <= now || entry.refresh_at <= now {
-                due.push(from);
-            }
-        }
-        for from in due {
-            self.ask(now, Address(from), out);
-        }
     }
 
     /// Reports the state of every entry (0: requested; 1: answered; 2: measured; 3: broken), and the values of its

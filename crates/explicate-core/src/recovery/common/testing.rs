@@ -57,42 +57,67 @@ enum Fate {
     Arrived,
 }
 
+impl Story {
+    /// A segment is sent again that had this fate. After a timeout everything in flight may be: whether it was lost cannot be
+    /// known.
+    fn resends(&mut self, fate: Fate, recovering: bool) {
+        self.resent += 1;
+        match fate {
+            Fate::InFlight => self.resent_in_flight += recovering as u32,
+            Fate::Arrived => self.resent_arrived += recovering as u32,
+            Fate::Lost => {}
+            Fate::Unsent => panic!("a segment was sent again that was never sent"),
+        }
+    }
+}
+
 /// Each way takes this long; a packet leaves the sender every [`GAP`] at most.
 pub(crate) const DELAY: Time = Time::millis(50);
 const GAP: Time = Time::micros(100);
 
+/// A window with slow start, segments.
+struct Window {
+    cwnd: f64,
+    threshold: f64,
+    most: f64,
+}
+
+impl Window {
+    fn grow(&mut self, acked: f64) {
+        let more = if self.cwnd < self.threshold { acked } else { acked / self.cwnd };
+        self.cwnd = (self.cwnd + more).min(self.most);
+    }
+    fn halve(&mut self, flight: u32) {
+        self.threshold = (flight as f64 / 2.0).max(2.0);
+        self.cwnd = self.threshold;
+    }
+}
+
+/// The segment that may be sent now, of a flow of so many.
+fn next_segment<R: Recovery + ?Sized>(r: &mut R, cwnd: f64, segments: u32) -> Option<u32> {
+    match r.next(cwnd, 1 << 20) {
+        Next::Nothing => None,
+        Next::Resend(segment) => Some(segment),
+        Next::New if r.state().next < segments => Some(r.state().next),
+        Next::New => r.spare(),
+    }
+}
+
 /// Transfers all segments and calls `check` after every event. Panics if it does not end.
 pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mut check: impl FnMut(&R)) -> Story {
-    let Channel { segments, loses_data, loses_ack, mut cwnd, most } = channel;
+    let Channel { segments, loses_data, loses_ack, cwnd, most } = channel;
+    let mut window = Window { cwnd, threshold: f64::INFINITY, most };
     let mut data: VecDeque<(Time, u32, u32, Time)> = VecDeque::new();
     let mut acks: VecDeque<(Time, u32, u32, SackRanges, Time)> = VecDeque::new();
     let mut fate: Vec<Fate> = std::vec![Fate::Unsent; segments as usize];
     let mut receiver = Reassembly::default();
-    let mut ssthresh = f64::INFINITY;
     let mut story = Story::default();
     let (mut now, mut line) = (Time::ZERO, Time::ZERO);
     r.on_rtt(Time::millis(100));
     while r.state().acked < segments {
-        loop {
-            let segment = match r.next(cwnd, 1 << 20) {
-                Next::Nothing => break,
-                Next::Resend(segment) => segment,
-                Next::New if r.state().next < segments => r.state().next,
-                Next::New => match r.spare() {
-                    Some(segment) => segment,
-                    None => break,
-                },
-            };
+        while let Some(segment) = next_segment(r, window.cwnd, segments) {
             if segment < r.state().highest {
-                story.resent += 1;
-                // After a timeout everything in flight may be sent again: whether it was lost cannot be known.
-                let repairs = r.state().recovering as u32;
-                match fate[segment as usize] {
-                    Fate::InFlight => story.resent_in_flight += repairs,
-                    Fate::Arrived => story.resent_arrived += repairs,
-                    Fate::Lost => {}
-                    Fate::Unsent => panic!("segment {segment} was never sent"),
-                }
+                story.resends(fate[segment as usize], r.state().recovering);
             }
             r.on_sent(now, segment, story.transmissions);
             line = now.max(line + GAP);
@@ -124,22 +149,19 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
             let outcome = r.on_ack(now, cumulative, number, ranges.as_slice(), now.since(stamp));
             if let Some(flight) = outcome.loss {
                 story.episodes += 1;
-                ssthresh = (flight as f64 / 2.0).max(2.0);
-                cwnd = ssthresh;
+                window.halve(flight);
             } else if !repairing && !r.state().recovering {
-                let n = outcome.newly_acked as f64;
-                cwnd = (cwnd + if cwnd < ssthresh { n } else { n / cwnd }).min(most);
+                window.grow(outcome.newly_acked as f64);
             }
         } else if let Some(outcome) = r.on_early_timer(now) {
             if let Some(flight) = outcome.loss {
                 story.episodes += 1;
-                ssthresh = (flight as f64 / 2.0).max(2.0);
-                cwnd = ssthresh;
+                window.halve(flight);
             }
         } else if let Some(flight) = r.on_timer(now) {
             story.timeouts += 1;
-            ssthresh = (flight as f64 / 2.0).max(2.0);
-            cwnd = 1.0;
+            window.halve(flight);
+            window.cwnd = 1.0;
         }
         check(r);
     }

@@ -11,11 +11,10 @@ use std::time::Duration;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
 use explicate_net::digest::sha256;
-use explicate_net::files::message::{self, Kind, Refusal, Verdict};
+use explicate_net::files::message::{self, Kind, Offer, Refusal, Verdict};
 use explicate_net::files::pairing::State;
 use explicate_net::files::sending::Sending;
 use explicate_net::files::socket::{self, Close};
-use explicate_net::files::store::Offer;
 use explicate_net::gateway::config::Limits;
 
 use super::{Place, Recv, text};
