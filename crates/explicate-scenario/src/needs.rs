@@ -79,7 +79,10 @@ pub(crate) const NEEDS: &[Needs] = &[
     needs(DCF, &["long_retry"], "rts_threshold", Is::Set),
     needs(DCF, &["short_retry", "long_retry"], "retry_forever", Is::Off),
     order(DCF, &["decode_range"], "sense_range", Is::AtLeast, "stations decode frames to which they do not defer"),
-    needs(Part::Router, &["margin", "result_weight", "cloud_queue"], "law", Is::Word("capacity")),
+    needs(Part::Router, &["margin", "cloud_queue"], "law", Is::Word("capacity")),
+    needs(Part::Router, &["result_weight"], "law", Is::Not("paper")),
+    needs(Part::Router, &["result_weight"], "law", Is::Not("available")),
+    needs(Part::Router, &["spare_multiple"], "law", Is::Word("shared")),
     needs(
         Part::Router,
         &["estimate_error", "estimate_of", "estimate_delay", "estimate_hold"],

@@ -334,5 +334,30 @@ def routers_everywhere(content: dict[str, Any]) -> None:
             link["router"] = dict(law)
 
 
+def fair_law(case: Case) -> Case:
+    """Return the case with the law for a bottleneck that edges share. The paper has none; this one is ours."""
+    laws = {key for law in LAWS.values() for key in law}
+
+    def change(content: dict[str, Any]) -> None:
+        for link in content["link"]:
+            if isinstance(link["router"], dict):
+                link["router"] = {key: value for key, value in link["router"].items() if key not in laws}
+                link["router"]["law"] = "shared"
+
+    return case.changed(change)
+
+
+def equation_1(case: Case) -> Case:
+    """Return a case of the law for shared bottlenecks with equation 1 in its place."""
+
+    def change(content: dict[str, Any]) -> None:
+        for link in content["link"]:
+            if isinstance(link["router"], dict):
+                link["router"]["law"] = "paper"
+
+    return case.changed(change)
+
+
+WHY_EQUATION_1 = "equation 1 grants each edge all that is left, and is at rest with any division of a full link"
 XCP_FOR_XCPI = "XCP runs in the place of XCP-i"
 WHY_XCP = "XCP does not see the cloud's narrow link and overruns it, as the paper's section II-B shows"

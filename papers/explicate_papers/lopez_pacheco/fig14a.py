@@ -24,6 +24,8 @@ PERIODS = (8.0, 4.0, 2.0, 1.0, 0.5)
 """Of the estimation, round trips."""
 SECONDS, STOP = 10, "8s"
 TWO = ("paths", 2)
+FIXED = (2, 3, 4)
+"""Paths with the law for shared bottlenecks."""
 
 
 def rtt_s(effort: Effort) -> float:
@@ -33,7 +35,7 @@ def rtt_s(effort: Effort) -> float:
 
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, float | str], Case]:
-    """One to four paths; two with other buffers at the shared link; two with other periods of the estimation."""
+    """One to four paths; two with other buffers at the shared link; two with other periods; the law of claim f."""
 
     def case(name: str, paths: int, buffer: str | None = None, **router: str) -> Case:
         flows = [base.flow(effort, one, base.XCPI, (one, f"d{one}"), stop=STOP) for one in PATHS[:paths]]
@@ -47,7 +49,7 @@ def cases(effort: Effort) -> dict[tuple[str, float | str], Case]:
     made: dict[tuple[str, float | str], Case] = {("paths", n): case(f"{n}-paths", n) for n in range(1, 5)}
     made |= {("buffer", buffer): case(f"buffer-{buffer}", 2, buffer) for buffer in BUFFERS}
     made |= {("period", p): case(f"period-{p:g}", 2, period=f"{1000 * p * rtt_s(effort):g}ms") for p in PERIODS}
-    return made
+    return made | {("law", n): base.fair_law(case(f"law-{n}-paths", n)) for n in FIXED}
 
 
 def arrivals(results: Results) -> list[float]:
@@ -133,6 +135,21 @@ def n_paths_n_times(data: Data) -> Iterator[Check]:
         yield between(f"load of {n} paths over {n} times the capacity", share, low, high)
 
 
+@study.predicate("I-fig14a-f", most=1.1, drops=0, jain=0.95)
+def a_law_for_shared_links(data: Data, most: float, drops: float, jain: float) -> Iterator[Check]:
+    """The paper has no law for this; ours steers each edge to a multiple of what is left, by its number of flows."""
+    for n in FIXED:
+        peak = data.measure(("law", n), lambda results: max(arrivals(results)) / CAPACITY)
+        yield at_most(f"{n} paths: most load over capacity in a round trip of the run", peak, most)
+        yield at_most(f"{n} paths: drops", data.measure(("law", n), base.drops), drops)
+        yield at_least(f"{n} paths: Jain's index", data.measure(("law", n), fairness), jain)
+
+
+def fairness(results: Results) -> float:
+    """Return Jain's index of the flows' rates over the run."""
+    return metrics.jain(results)
+
+
 def held(_: object, case: Case) -> Case:
     """Return the case with receivers that allow a window of 100 packets, 8 Mbit/s of a round trip of 0.1 s."""
 
@@ -168,8 +185,11 @@ study.control(
     ["I-fig14a-d"],
     "the same period costs the same messages",
 )
-study.skip(
-    "I-fig14a-f", "no fix is built: upstream edges know nothing of each other, nor of what a cloud's links share"
+study.control(
+    "equation 1 in the place of the law for shared links",
+    Rewrite("off", lambda _, case: base.equation_1(case), lambda label: label[0] == "law"),
+    ["I-fig14a-f"],
+    base.WHY_EQUATION_1,
 )
 
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explicate.results import Results
+from explicate.summary import jain_index
 from explicate_papers import metrics
-from explicate_papers.controls import Settings, edit
+from explicate_papers.controls import Rewrite, Settings, edit
 from explicate_papers.lopez_pacheco import base
-from explicate_papers.statistics import Check, at_most
+from explicate_papers.statistics import Check, at_least, at_most
 from explicate_papers.study import Case, Data, Effort, Panel, Study
 
 study = Study("I-fig14b")
 
 SHARED = "shared"
+FIXED = "law"
 LATE_S = 20.0
 
 
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
-    """The sender j 20 s after the sender i."""
+    """The sender j 20 s after the sender i, with the paper's law and with that for shared bottlenecks."""
     flows = [
         base.flow(effort, "i", base.XCPI, ("i", "di")),
         base.flow(effort, "j", base.XCPI, ("j", "dj"), start=f"{LATE_S:g}s"),
     ]
-    return {SHARED: Case(base.scenario(effort, "I-fig14b", base.shared(), flows))}
+    case = Case(base.scenario(effort, "I-fig14b", base.shared(), flows))
+    law = Case(base.scenario(effort, "I-fig14b-law", base.shared(), flows))
+    return {SHARED: case, FIXED: base.fair_law(law)}
 
 
 @study.predicate("I-fig14b-a", most=0.5, after_s=20)
@@ -38,12 +42,23 @@ def the_late_one_stays_small(data: Data, most: float, after_s: float) -> Check:
     return at_most(f"j over i from {after_s:g} s after its start on", data.measure(SHARED, ratio), most)
 
 
-study.skip(
-    "I-fig14b-b",
-    "no fix is built: an edge that measures a link cannot tell the traffic of the other edge from that of strangers",
+@study.predicate("I-fig14b-b", jain=0.95, within_s=20)
+def a_law_for_shared_links(data: Data, jain: float, within_s: float) -> Check:
+    """The paper has no law for this. With ours each edge steers to its flows' multiple of what is left."""
+
+    def fairness(results: Results) -> float:
+        rates = [base.over_time(results, one, LATE_S + within_s - 1) for one in ("i", "j")]
+        return jain_index([float(rate["value"][0]) for rate in rates])
+
+    return at_least(f"Jain's index in second {within_s:g} after j's start", data.measure(FIXED, fairness), jain)
+
+
+study.control(
+    "equation 1 in the place of the law for shared links",
+    Rewrite("off", lambda _, case: base.equation_1(case), lambda label: label == FIXED),
+    ["I-fig14b-b"],
+    base.WHY_EQUATION_1,
 )
-
-
 study.control(
     "the second sender starts with the first",
     Settings("off", {"flows.j.start": "0s"}),

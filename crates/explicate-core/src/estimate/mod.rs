@@ -139,6 +139,10 @@ pub trait Estimator: Send {
     /// A new estimate of the available bandwidth, bytes/s, once. Negative if the load exceeds the capacity of the
     /// path.
     fn poll_estimate(&mut self, now: Time) -> Option<f64>;
+    /// Capacity of the link to which the last estimate applies, bytes/s, if the method measures it.
+    fn capacity(&self) -> Option<f64> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ impl EstimatorKind for Oracle {
             next: init.now,
             came: Vec::new(),
             pending: None,
+            capacity: None,
             rng: init.rng,
         })
     }
@@ -96,6 +97,8 @@ struct Asking {
     came: Vec<(u32, f64)>,
     /// The pending answer, and when it may be reported.
     pending: Option<(Time, f64)>,
+    /// Capacity of the tight link at the last query, bytes/s.
+    capacity: Option<f64>,
     rng: Rng,
 }
 
@@ -122,7 +125,7 @@ impl Estimator for Asking {
         }
         let factor = self.factor;
         let (of_capacity, before) = (self.of_capacity, core::mem::take(&mut self.came));
-        let mut least = f64::INFINITY;
+        let (mut least, mut tight) = (f64::INFINITY, 0.0);
         let mut same = true;
         let came = &mut self.came;
         oracle.links(self.ends.0, self.ends.1, since, &mut |link, offered, bytes| {
@@ -131,12 +134,15 @@ impl Estimator for Asking {
             let load = bytes - known.map_or(bytes, |(_, bytes)| *bytes);
             came.push((link, bytes));
             let left = if of_capacity { offered * factor - load } else { (offered - load) * factor };
-            least = least.min(left);
+            if left < least {
+                (least, tight) = (left, if of_capacity { offered * factor } else { offered });
+            }
         });
         // The load of a new or changed path is not known yet.
         same &= came.len() == before.len() && elapsed > 0.0 && least.is_finite();
         if same {
             self.pending = Some((now + self.delay, least / elapsed));
+            self.capacity = Some(tight / elapsed);
         }
         let again = !same && !self.came.is_empty();
         self.next = now + if again { self.period.min(FIRST) } else { self.period };
@@ -144,6 +150,9 @@ impl Estimator for Asking {
     }
     fn poll_estimate(&mut self, now: Time) -> Option<f64> {
         self.pending.take_if(|(at, _)| *at <= now).map(|(_, left)| left)
+    }
+    fn capacity(&self) -> Option<f64> {
+        self.capacity
     }
 }
 

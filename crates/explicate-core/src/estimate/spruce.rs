@@ -125,4 +125,7 @@ impl Estimator for Pairs {
         (self.sum, self.seen) = (0.0, 0);
         Some(mean)
     }
+    fn capacity(&self) -> Option<f64> {
+        self.capacity
+    }
 }

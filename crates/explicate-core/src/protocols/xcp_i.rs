@@ -30,6 +30,8 @@
 //! correct where they are rarer. Eq. 1 cannot measure a queue inside the cloud, so excess traffic of one control
 //! interval stays there: in figure 6 the window is 28 % above that of XCP. So `capacity`, the default, drains this
 //! queue too: results carry the time at which they were sent, and additional delay indicates a queue.
+//! `shared` is for clouds whose bottleneck other XCP-i edges share, for which the paper has no law: with the other
+//! three, every division of a full link between edges persists (`shared.rs`).
 //!
 //! Deviations:
 //! 1. The answer to a first request is a challenge (`edge.rs`), so that a forged request cannot make a router measure
@@ -62,13 +64,21 @@ mod clouds;
 mod edge;
 mod message;
 mod node;
+mod shared;
 
 /// XCP-i.
 pub struct XcpI;
 
 choices! {
     /// The control law of a virtual router.
-    enum Law { Paper = "paper", Capacity = "capacity", Available = "available" }
+    enum Law { Paper = "paper", Capacity = "capacity", Available = "available", Shared = "shared" }
+}
+
+impl Law {
+    /// Whether a result ends a control interval, and no other interval uses it.
+    fn counts_once(self) -> bool {
+        matches!(self, Law::Paper | Law::Shared)
+    }
 }
 
 choices! {
@@ -85,11 +95,16 @@ parameters! {
     /// Parameters of clouds.
     struct Params {
         /// Bandwidth that a virtual router distributes: each result once; the cloud's capacity minus the present
-        /// load; or the newest result at every control interval.
+        /// load; the newest result at every control interval; or, where other edges share the cloud's bottleneck, the
+        /// distance to the fair load of its flows.
         law: Law = Law::Capacity, "paper I eq. 1";
         /// Share of the cloud's capacity that `law = "capacity"` uses.
         margin: Fraction = 1.0, in 0.1..=1.0, "ours";
-        /// Weight of the newest result in the cloud's capacity: 1 for exact results, less for results of probes.
+        /// With `law = "shared"`, the fair rate of a flow over the spare bandwidth: N flows leave 1 / (1 + this * N) of
+        /// the cloud free.
+        spare_multiple: Number = 10.0, in 1.0..=1000.0, "Afek, Mansour, Ostfeld, SIGCOMM 1996";
+        /// Weight of the newest result in the cloud's capacity, and in its spare bandwidth with `law = "shared"`: 1 for
+        /// exact results, less for results of probes.
         result_weight: Fraction = 1.0, in 0.01..=1.0, "ours";
         /// With `law = "capacity"`, the queue in the cloud, estimated from the delay of results, is drained.
         cloud_queue: Flag = true, "ours";

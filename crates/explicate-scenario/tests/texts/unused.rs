@@ -285,11 +285,25 @@ pub(crate) fn cases() -> Vec<Case> {
             air("layout = { kind = \"chain\", spacing = \"50m\" }\nenergy_detect = 9\n[[medium.interferer]]\nat = [\"0m\", \"9m\"]\non = \"1s\"\noff = \"4s\"", "1000B"),
         ),
         (
-            "`margin`, `result_weight`, `cloud_queue` without `law = \"capacity\"`",
+            "`margin`, `cloud_queue` without `law = \"capacity\"`",
             explicit("[[link]]\nname = \"r1->r2\"\nrouter = { kind = \"xcp_i\", law = \"paper\", margin = 0.9 }").replace("xcp/", "xcp_i/"),
             13,
             "`margin` of the xcp_i router has no effect without",
             explicit("[[link]]\nname = \"r1->r2\"\nrouter = { kind = \"xcp_i\", margin = 0.9 }").replace("xcp/", "xcp_i/"),
+        ),
+        (
+            "`result_weight` with `law = \"paper\"` or `\"available\"`",
+            explicit("[[link]]\nname = \"r1->r2\"\nrouter = { kind = \"xcp_i\", law = \"available\", result_weight = 0.5 }").replace("xcp/", "xcp_i/"),
+            13,
+            "`result_weight` of the xcp_i router has no effect with `law = \"available\"`",
+            explicit("[[link]]\nname = \"r1->r2\"\nrouter = { kind = \"xcp_i\", law = \"shared\", result_weight = 0.5 }").replace("xcp/", "xcp_i/"),
+        ),
+        (
+            "`spare_multiple` without `law = \"shared\"`",
+            explicit("[[link]]\nname = \"r1->r2\"\nrouter = { kind = \"xcp_i\", spare_multiple = 5 }").replace("xcp/", "xcp_i/"),
+            13,
+            "`spare_multiple` of the xcp_i router has no effect without",
+            explicit("[[link]]\nname = \"r1->r2\"\nrouter = { kind = \"xcp_i\", law = \"shared\", spare_multiple = 5 }").replace("xcp/", "xcp_i/"),
         ),
         (
             "`estimate_…` without `estimator = \"oracle\"`",

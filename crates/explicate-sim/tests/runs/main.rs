@@ -46,6 +46,7 @@ mod vcp_targets;
 mod xcp_family;
 mod xcp_i;
 mod xcp_i_routes;
+mod xcp_i_shared;
 mod xcp_pools;
 mod xcp_targets;
 mod xtcp_targets;

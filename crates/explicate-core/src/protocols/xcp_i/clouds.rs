@@ -4,12 +4,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::edge::{BEHALF, MESSAGE_LEN};
-use super::message::{Kind, Message};
+use super::edge::{BEHALF, MESSAGE_LEN, Measured};
+use super::message::{Kind, Message, unpack};
+use super::shared::Memory;
 use super::{Law, Params, Unknown};
 use crate::agent::{Address, Control};
 use crate::api::{PortView, Router};
 use crate::params::Values;
+use crate::protocols::common::rate_header::SECONDS;
 use crate::protocols::common::xcp_router::{self, Pools, XcpRouter};
 use crate::rng::Rng;
 use crate::units::Time;
@@ -48,8 +50,10 @@ pub(super) struct Upstream {
     /// Available bandwidth of the cloud for the virtual router, bytes/s, and when the last result arrived.
     pub(super) bandwidth: Option<f64>,
     updated_at: Time,
-    /// With [`Law::Paper`] the newest result, until the end of the control interval.
+    /// If a result counts once ([`Law::counts_once`]), the newest one, until the end of the control interval.
     waiting: Option<f64>,
+    /// What [`Law::Shared`] remembers.
+    shared: Memory,
     /// Capacity of the cloud for this traffic, bytes/s: its available bandwidth plus our traffic during the
     /// measurement.
     capacity: f64,
@@ -101,7 +105,7 @@ impl Upstream {
     }
     /// The cloud has changed, and nothing is known about the new one.
     fn forget(&mut self, now: Time) {
-        (self.bandwidth, self.waiting) = (None, None);
+        (self.bandwidth, self.waiting, self.shared) = (None, None, Memory::default());
         (self.least, self.least_since, self.longer) = ([u64::MAX; 2], now, [0; 2]);
         (self.draining, self.delay) = (true, None);
     }
@@ -126,8 +130,8 @@ impl Upstream {
     }
     /// Ends the control interval if it is over, by the law that counts.
     fn end_interval(&mut self, now: Time, rules: &Rules) {
-        if rules.params.law == Law::Paper {
-            self.hand_out(now);
+        if rules.params.law.counts_once() {
+            self.hand_out(now, rules);
         } else if self.router.control_at <= now {
             let share = if self.draining && rules.drain > 0.0 { DRAINING } else { 1.0 };
             let drained = rules.drain * self.queue() / self.router.avg_rtt.max(1e-6);
@@ -137,11 +141,15 @@ impl Upstream {
         }
     }
     /// Distributes the newest result, if there is one and a mean RTT has passed since the last.
-    fn hand_out(&mut self, now: Time) {
-        if let Some(left) = self.waiting.take_if(|_| self.router.control_at <= now) {
-            self.bandwidth = Some(left);
-            self.control(now, |_| left);
+    fn hand_out(&mut self, now: Time, rules: &Rules) {
+        let Some(left) = self.waiting.take_if(|_| self.router.control_at <= now) else { return };
+        self.bandwidth = Some(left);
+        if rules.params.law != Law::Shared {
+            return self.control(now, |_| left);
         }
+        let elapsed = now.since(self.router.interval_began).as_secs_f64();
+        let known = self.shared.end_interval(left, self.router.sum_x * SECONDS / elapsed, rules.params.spare_multiple);
+        self.control(now, |load| known.change(load));
     }
     /// Interval between measurements of this cloud: as configured, or the mean RTT.
     fn interval(&self, rules: &Rules) -> Time {
@@ -302,6 +310,7 @@ impl Clouds {
             bandwidth: None,
             updated_at: now,
             waiting: None,
+            shared: Memory::default(),
             capacity: 0.0,
             least: [u64::MAX; 2],
             least_since: now,
@@ -355,7 +364,7 @@ impl Clouds {
                 let (delay, left) = (now.0.wrapping_sub(message.second), message.first as i64 as f64);
                 entry.watch_drain(now, delay, left, self.rules.idle);
                 entry.watch_delay(now, delay, self.rules.idle);
-                self.learn(now, from, left);
+                self.learn(now, from, Measured { left, capacity: unpack(message.index) });
             }
             Kind::Probe => {
                 let echo = Message { second: now.0, kind: Kind::Echo, ..*message };
@@ -365,19 +374,23 @@ impl Clouds {
         }
     }
 
-    /// The available bandwidth of the cloud between here and `other` is `left` bytes/s.
-    pub(super) fn learn(&mut self, now: Time, other: Address, left: f64) {
+    /// The cloud between here and `other` was measured.
+    pub(super) fn learn(&mut self, now: Time, other: Address, measured: Measured) {
         let Some(entry) = self.table.get_mut(&other.0) else { return };
+        let left = measured.left;
         let elapsed = now.since(entry.updated_at).as_secs_f64();
+        let weight = if entry.bandwidth.is_some() { self.rules.params.result_weight } else { 1.0 };
         if elapsed > 0.0 {
             let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.params.margin;
-            let weight = if entry.bandwidth.is_some() { self.rules.params.result_weight } else { 1.0 };
             entry.capacity += weight * (capacity - entry.capacity);
         }
         (entry.bytes, entry.updated_at) = (0.0, now);
-        if self.rules.params.law == Law::Paper {
-            entry.waiting = Some(left);
-            entry.hand_out(now);
+        entry.shared.capacity = measured.capacity;
+        if self.rules.params.law.counts_once() {
+            let shared = self.rules.params.law == Law::Shared;
+            let last = entry.waiting.or(entry.bandwidth).filter(|_| shared);
+            entry.waiting = Some(last.map_or(left, |last| last + weight * (left - last)));
+            entry.hand_out(now, &self.rules);
         } else {
             entry.bandwidth = Some(left);
         }
@@ -440,6 +453,9 @@ impl Clouds {
             }
             let (router, handed) = (&entry.router, &entry.handed_out);
             report("virtual_spare_bps", 8.0 * handed.spare);
+            if entry.shared.flows > 0.0 {
+                report("virtual_flows", entry.shared.flows);
+            }
             report("virtual_rtt_s", router.avg_rtt);
             report("virtual_queue_bytes", handed.queue);
             report("virtual_feedback_bytes", handed.feedback * router.avg_rtt);
@@ -448,7 +464,7 @@ impl Clouds {
 
     pub(super) fn poll_timeout(&self) -> Time {
         let due = |e: &Upstream| {
-            let waits = self.rules.params.law != Law::Paper || e.waiting.is_some();
+            let waits = !self.rules.params.law.counts_once() || e.waiting.is_some();
             let control = if waits { e.router.control_at } else { Time::NEVER };
             control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
         };
@@ -486,9 +502,9 @@ mod tests {
         for (margin, first, second) in [(1.0, 1.125e6, 0.96875e6), (0.8, 0.9e6, 0.775e6)] {
             let mut clouds = clouds(&[("margin", margin), ("result_weight", 0.25)]);
             clouds.table.get_mut(&FROM.0).expect("it was met").bytes = 250_000.0;
-            clouds.learn(Time::secs(2), FROM, 1e6);
+            clouds.learn(Time::secs(2), FROM, Measured { left: 1e6, capacity: None });
             assert!((clouds.table[&FROM.0].capacity - first).abs() < 1e-6, "{}", clouds.table[&FROM.0].capacity);
-            clouds.learn(Time::secs(3), FROM, 0.5e6);
+            clouds.learn(Time::secs(3), FROM, Measured { left: 0.5e6, capacity: None });
             assert!((clouds.table[&FROM.0].capacity - second).abs() < 1e-6, "{}", clouds.table[&FROM.0].capacity);
         }
     }

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Params;
-use super::message::{Kind, Message};
+use super::message::{Kind, Message, pack};
 use crate::agent::{Address, Control, PathOracle};
 use crate::estimate::{Choice, Estimator, EstimatorInit};
 use crate::params::Values;
@@ -21,6 +21,15 @@ pub(super) const MESSAGE_LEN: u16 = 56;
 
 /// In a request, in place of a number: compute on my behalf.
 pub(super) const BEHALF: u16 = 1;
+
+/// A result of a measurement.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    /// Available bandwidth of the path, bytes/s; negative if the load exceeds its capacity.
+    pub(super) left: f64,
+    /// Capacity of its tight link, bytes/s, if the estimator measures it.
+    pub(super) capacity: Option<f64>,
+}
 
 struct Session {
     nonce: u64,
@@ -44,7 +53,7 @@ pub(super) struct Edge {
     lease: Time,
     least_period: Time,
     /// Results of such sessions.
-    own_results: Vec<(Address, f64)>,
+    own_results: Vec<(Address, Measured)>,
     pub(super) probe_bytes: u64,
     pub(super) refused: u64,
 }
@@ -143,11 +152,12 @@ impl Edge {
             let peer = Address(peer);
             if let Some(left) = session.estimator.poll_estimate(now) {
                 session.found = Some(left);
+                let capacity = session.estimator.capacity();
                 if session.behalf {
-                    self.own_results.push((peer, left));
+                    self.own_results.push((peer, Measured { left, capacity }));
                 } else {
-                    let first = left as i64 as u64;
-                    let message = Message { first, second: now.0, ..Message::new(Kind::Result, session.nonce) };
+                    let (index, first) = (pack(capacity), left as i64 as u64);
+                    let message = Message { index, first, second: now.0, ..Message::new(Kind::Result, session.nonce) };
                     out.push(Control { peer, ip_len: MESSAGE_LEN, message: message.to_bytes() });
                 }
             }
@@ -170,7 +180,7 @@ impl Edge {
         self.sessions.get(&to.0).is_some_and(|s| s.behalf)
     }
     /// A result for the virtual routers of this node itself.
-    pub(super) fn poll_own(&mut self) -> Option<(Address, f64)> {
+    pub(super) fn poll_own(&mut self) -> Option<(Address, Measured)> {
         self.own_results.pop()
     }
 

@@ -3,7 +3,7 @@
 //! | byte | field |
 //! | --- | --- |
 //! | 0 | kind |
-//! | 2-3 | number of a probe, or of its echo |
+//! | 2-3 | probe, echo: number; result: capacity of the tight link ([`pack`]), or 0: unknown |
 //! | 4-11 | nonce of the request: an answer without it is dropped |
 //! | 12-19 | request, challenge, stop: cookie; result: bandwidth, bytes/s, signed; probe, echo: when it was sent, ns |
 //! | 20-27 | request: requested period, ns; echo: arrival of the probe, ns |
@@ -64,9 +64,33 @@ impl Message {
     }
 }
 
+/// A capacity, bytes/s, rounded down to eleven bits times a power of two (five bits); 0 means unknown.
+pub(super) fn pack(capacity: Option<f64>) -> u16 {
+    let whole = capacity.unwrap_or(0.0) as u64;
+    let shift = (53 - whole.leading_zeros() as i32).clamp(0, 31) as u32;
+    ((whole >> shift).min(0x7ff) as u16) | (shift as u16) << 11
+}
+
+/// The capacity in a result.
+pub(super) fn unpack(packed: u16) -> Option<f64> {
+    let capacity = ((packed & 0x7ff) as u64) << (packed >> 11);
+    (capacity > 0).then_some(capacity as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_capacity_keeps_three_digits() {
+        for capacity in [1.0, 2047.0, 2048.0, 3.75e6, 1.25e9, 4e12] {
+            let kept = unpack(pack(Some(capacity))).expect("known");
+            assert!((1.0 - 1.0 / 1024.0..=1.0).contains(&(kept / capacity)), "{capacity}: {kept}");
+        }
+        assert_eq!((pack(None), unpack(0)), (0, None));
+        assert_eq!(unpack(pack(Some(f64::INFINITY))), Some((2047u64 << 31) as f64), "the largest");
+        assert!((0..=u16::MAX).all(|packed| unpack(packed).is_none_or(|c| pack(Some(c)) > 0)));
+    }
 
     #[test]
     fn messages_survive_the_wire() {

@@ -92,8 +92,8 @@ impl Agent for Node {
 
     fn handle_timeout(&mut self, now: Time) {
         self.edge.handle_timeout(now, &mut self.out);
-        while let Some((to, left)) = self.edge.poll_own() {
-            self.ahead.learn(now, to, left);
+        while let Some((to, measured)) = self.edge.poll_own() {
+            self.ahead.learn(now, to, measured);
         }
         self.clouds.handle_timeout(now, &mut self.out);
         self.ahead.handle_timeout(now, &mut self.out);
