@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,15 @@ def test_the_draw_is_that_of_its_seed() -> None:
     """From the claims that held, in order of their names."""
     others = sorted(set(predicates()) - set(drawn()["not_holds"]))
     assert sorted(random.Random(drawn()["seed"]).sample(others, 40)) == drawn()["drawn"]
+
+
+def test_judges_changed_only_where_the_readers_agree() -> None:
+    read = {row["id"]: row["readers"] for letter in PAPERS for row in rows(letter)}
+    changed = tomllib.loads((READINGS / "judged.toml").read_text(encoding="utf-8"))["claim"]
+    assert len({one["id"] for one in changed}) == len(changed)
+    for one in changed:
+        first, second = read[one["id"]]
+        assert first["statement_is"] == second["statement_is"] != "not in the paper", one["id"]
+        assert one["was"] != predicates()[one["id"]].criterion, one["id"]
+        assert one["sentence"].strip()
+        assert one["reason"].strip()
