@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import explicate
-from explicate_papers.statistics import Check, Sample, between, falling, near
+from explicate_papers.statistics import Check, Sample, between, falling, near, standard_errors
 from explicate_papers.study import Data, Effort, Line, Panel, Study
 
 study = Study("Y-fig1")
@@ -59,9 +59,10 @@ def agrees(
     return near(label, Sample.of([row[f"observed_{what}"]]), row[what], tolerance)
 
 
-@study.predicate("Y-fig1-a", deterministic=True, errors=3, percent=1)
-def computed_is_observed(data: Data, errors: float, percent: float) -> Iterator[Check]:
+@study.predicate("Y-fig1-a", deterministic=True, chance=1, percent=1)
+def computed_is_observed(data: Data, chance: float, percent: float) -> Iterator[Check]:
     """The average loss in bytes."""
+    errors = standard_errors(len(PER_BYTE) * len(lengths(data.effort)), chance / 100)
     for snr in PER_BYTE:
         for row in rows(data, snr):
             yield agrees(row, "lost_bytes", snr, trials(data.effort), errors, percent)
@@ -97,12 +98,14 @@ def decade_by_decade(data: Data, low: float, high: float, from_db: float, to_db:
 def other_channels_too(data: Data) -> Iterator[Check]:
     """Longer bursts, other symbols, another modulation, with the bounds of the first claim at the same ratios."""
     bounds = study.rules["Y-fig1-a"].bounds
+    checks = len(OTHERS) * len(PER_BYTE) * len(lengths(data.effort))
+    errors = standard_errors(checks, bounds["chance"] / 100)
     for place, params in enumerate(OTHERS):
         name = "".join(f", {key} {value}" for key, value in params.items())
         what = "packet_loss" if "symbol_bits" in params else "lost_bytes"
         for snr in PER_BYTE:
             for row in rows(data, snr, place):
-                yield agrees(row, what, snr, trials(data.effort), bounds["errors"], bounds["percent"], name)
+                yield agrees(row, what, snr, trials(data.effort), errors, bounds["percent"], name)
 
 
 @study.predicate("Y-fig1-e", deterministic=True, low=0.9, high=1.1, least=0.3)
