@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,8 @@ def changed() -> list[Changed]:
         if row is not None and one.reason == row["reason"]:
             old = known.get(one.id, "")
             made[one.id] = Changed(one.id, row["sentence"], row["was"], old, one.hash, one.before, one.after)
+        elif one.id in made:
+            made[one.id] = replace(made[one.id], new=one.hash, after=one.after)
         known[one.id] = one.hash
     if missing := rows.keys() - made.keys():
         raise SystemExit(f"not in the ledger with the reason of judged.toml: {', '.join(sorted(missing))}")
