@@ -2,10 +2,11 @@
 
 `--write` freezes what there is. `--check` fails on a change that is not in the ledger, and names the claim.
 `--change REASON` enters the changes in the ledger with the verdicts on record; `--reasons FILE` has reasons of single
-claims (papers/readings/judged.toml). `--after` adds the verdicts that came out afterwards. `--rewritten REASON` enters
-experiments whose code changed and which run the same: the parsed scenarios of all cases, with all controls and
-alternatives, must be those in cases.json, which `--cases` renews. For judges that changed, too, `--verdicts` takes what
-the old and the new code wrote from one folder of runs; the two must be equal.
+claims (papers/readings/judged.toml). `--after` adds the verdicts that came out afterwards, not for experiments on the
+record's list ``older``. `--rewritten REASON` enters experiments whose code changed and which run the same: the parsed
+scenarios of all cases, with all controls and alternatives, must be those in cases.json, which `--cases` renews. For
+judges that changed, too, `--verdicts` takes what the old and the new code wrote from one folder of runs; the two must
+be equal.
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ def words() -> dict[str, str]:
             for letter in letters
         }
     )
+
+
+def not_judged_anew() -> set[str]:
+    """Return the experiments on the record's list ``older``, and their claims: their verdicts are of other judges."""
+    older = json.loads(RECORD.read_text(encoding="utf-8"))["older"]
+    return {key for one in older for key in (one, *(claim.id for claim in studies()[one].experiment.predicates))}
 
 
 def write(changes: Sequence[Change], rewrites: Sequence[Rewrite]) -> None:
@@ -134,8 +141,8 @@ def main() -> int:
         write([*changes, *more], freeze.rewrites())
         print(f"{len(more)} changes entered")
     elif args.after:
-        said = words()
-        later = [one if one.after else replace(one, after=said.get(one.id, "")) for one in changes]
+        said, waiting = words(), not_judged_anew()
+        later = [one if one.after or one.id in waiting else replace(one, after=said.get(one.id, "")) for one in changes]
         write(later, freeze.rewrites())
     elif args.cases:
         CASES.write_text(json.dumps(cases.now(), indent=1) + "\n", encoding="utf-8")
