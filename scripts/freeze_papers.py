@@ -1,10 +1,12 @@
 """Freeze the judges, cases, controls, choices and plans of the papers before they are run, and watch over them.
 
 `--write` freezes what there is. `--check` fails on a change that is not in the ledger, and names the claim.
-`--change REASON` enters the changes in the ledger with the verdicts on record; `--after` adds the verdicts that came
-out afterwards. `--rewritten REASON` enters experiments whose code changed and which run the same: the parsed scenarios
-of all cases, with all controls and alternatives, must be those in cases.json, which `--cases` renews. For judges that
-changed, too, `--verdicts` takes what the old and the new code wrote from one folder of runs; the two must be equal.
+`--change REASON` enters the changes in the ledger with the verdicts on record; `--reasons FILE` has reasons of single
+claims (papers/readings/judged.toml). `--after` adds the verdicts that came out afterwards, not for experiments on the
+record's list ``older``. `--rewritten REASON` enters experiments whose code changed and which run the same: the parsed
+scenarios of all cases, with all controls and alternatives, must be those in cases.json, which `--cases` renews. For
+judges that changed, too, `--verdicts` takes what the old and the new code wrote from one folder of runs; the two must
+be equal.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,11 +54,23 @@ def words() -> dict[str, str]:
     )
 
 
+def not_judged_anew() -> set[str]:
+    """Return the experiments on the record's list ``older``, and their claims: their verdicts are of other judges."""
+    older = json.loads(RECORD.read_text(encoding="utf-8"))["older"]
+    return {key for one in older for key in (one, *(claim.id for claim in studies()[one].experiment.predicates))}
+
+
 def write(changes: Sequence[Change], rewrites: Sequence[Rewrite]) -> None:
     """Write the ledger."""
     tables = (("moved", freeze.moves()), ("rewritten", rewrites), ("change", changes))
     entries = [_entry(name, vars(one)) for name, rows in tables for one in rows]
     LEDGER.write_text("\n\n".join([HEAD.rstrip(), *entries]) + "\n", encoding="utf-8")
+
+
+def reasons(file: Path | None) -> dict[str, str]:
+    """Return the reason of each claim in a file with tables ``claim``; none without a file."""
+    rows = tomllib.loads(file.read_text(encoding="utf-8"))["claim"] if file else []
+    return {row["id"]: row["reason"] for row in rows}
 
 
 def same_verdicts(files: Sequence[Path]) -> set[str]:
@@ -104,6 +119,7 @@ def main() -> int:
     todo.add_argument("--after", action="store_true", help="add the verdicts on record to changes that have none after")
     todo.add_argument("--rewritten", metavar="REASON", help="enter experiments that run the same with other code")
     todo.add_argument("--cases", action="store_true", help="record what all experiments run")
+    parser.add_argument("--reasons", metavar="FILE", type=Path, help="claims with a reason of their own for --change")
     parser.add_argument("--verdicts", metavar="FILE", type=Path, nargs=2, default=[], help="old and new verdicts.json")
     args = parser.parse_args()
     now, changes = freeze.now(), freeze.ledger()
@@ -118,12 +134,15 @@ def main() -> int:
     if args.change is not None:
         moved = [key for key in sorted({*known, *now}) if known.get(key) != now.get(key, "")]
         moved = [key for key in moved if key in now or known[key]]
-        more = [Change(key, now.get(key, ""), args.change, words().get(key, ""), "") for key in moved]
+        more = [
+            Change(key, now.get(key, ""), reasons(args.reasons).get(key, args.change), words().get(key, ""), "")
+            for key in moved
+        ]
         write([*changes, *more], freeze.rewrites())
         print(f"{len(more)} changes entered")
     elif args.after:
-        said = words()
-        later = [one if one.after else replace(one, after=said.get(one.id, "")) for one in changes]
+        said, waiting = words(), not_judged_anew()
+        later = [one if one.after or one.id in waiting else replace(one, after=said.get(one.id, "")) for one in changes]
         write(later, freeze.rewrites())
     elif args.cases:
         CASES.write_text(json.dumps(cases.now(), indent=1) + "\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -231,3 +232,28 @@ def test_verdicts_that_differ_show_no_rewrite(tmp_path: Path) -> None:
     assert script.same_verdicts([one, one]) == {"I-fig2-a"}
     with pytest.raises(SystemExit, match="differ"):
         script.same_verdicts([one, other])
+
+
+def test_only_experiments_that_were_judged_anew_get_verdicts_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = _script()
+    verdicts = {"I-fig2": {"I-fig2-a": "fails"}, "I-fig6": {"I-fig6-a": "holds"}}
+    record = {"older": ["I-fig6"], "quick": verdicts, "all": {}}
+    (tmp_path / "papers.json").write_text(json.dumps(record), encoding="utf-8")
+    monkeypatch.setattr(script, "RECORD", tmp_path / "papers.json")
+    monkeypatch.setattr(
+        freeze, "ledger", lambda: [Change(one, "1", "why", "holds", "") for one in ("I-fig2-a", "I-fig6-a")]
+    )
+    written: list[Change] = []
+    monkeypatch.setattr(script, "write", lambda changes, _: written.extend(changes))
+    monkeypatch.setattr("sys.argv", ["freeze_papers.py", "--after"])
+    assert script.main() == 0
+    assert [(one.id, one.after) for one in written] == [("I-fig2-a", "fails"), ("I-fig6-a", "")]
+
+
+def test_a_claim_has_the_reason_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "judged.toml"
+    file.write_text('[[claim]]\nid = "I-fig2-a"\nreason = "its sentence"\n', encoding="utf-8")
+    assert _script().reasons(file) == {"I-fig2-a": "its sentence"}
+    assert _script().reasons(None) == {}

@@ -43,15 +43,9 @@ def late(label: Any) -> tuple[float, float]:
 def test_every_empty_class_is_named_in_words() -> None:
     checks = judged("K-fig5-e", lambda label: (0.0, 0.0) if "drops" in str(label) else late(label))
     empty = [check for check in checks if isinstance(check, Empty)]
-    assert [check.what for check in empty] == [
-        "s to 80 %, 1 + epsilon = 100, 1000 Mbit/s",
-        "s to 80 %, 1 + epsilon = 1000, 10 Mbit/s",
-    ]
+    assert [check.what for check in empty] == ["s to 80 %, 1 + epsilon = 1000, 10 Mbit/s"]
     assert all("in 1 of 2 runs" in check.measured and not check.holds for check in empty)
-    # From 10 to 30 is still compared.
-    assert [check.what.split(" (")[0] for check in checks if not isinstance(check, Empty)] == [
-        "s per decade, 1 + epsilon = 10 over 30"
-    ]
+    assert len(checks) == len(empty), "nothing is compared with a time that there is not"
 
 
 @pytest.mark.parametrize("claim", ["K-fig5-a", "K-fig5-b", "K-fig5-c", "K-fig5-d", "K-fig5-f"])

@@ -21,7 +21,17 @@ from explicate_papers.judge import Outcome, attempts, explanations
 from explicate_papers.multiverse import alternatives
 from explicate_papers.plan import EFFORTS, Reads, choices, effort, studies
 from explicate_papers.register import PAPERS, experiments, predicates
-from explicate_papers.statistics import Sample, above, at_least, falling, in_most, rising
+from explicate_papers.statistics import (
+    Sample,
+    above,
+    at_least,
+    average,
+    exceeds,
+    falling,
+    in_most,
+    rising,
+    standard_errors,
+)
 from explicate_papers.store import Job, Store
 from explicate_papers.study import Case, Effort, Study
 from explicate_papers.verdicts import Word
@@ -232,6 +242,24 @@ def test_an_ordering_wants_the_mean_and_most_seeds() -> None:
     assert not above("it", Sample.of([0.1, 0.1, 0.1, 0.1, -9]), low).holds
     assert in_most("it", Sample.of([1, 1, 1, 1, 0])).holds
     assert not in_most("it", Sample.of([1, 1, 1, 0, 0])).holds
+
+
+def test_averages_are_compared_by_the_mean_alone() -> None:
+    low = Sample.of([0, 0, 0, 0, 0])
+    assert exceeds("it", Sample.of([10, 1, 1, -1, -1]), low).holds
+    assert not exceeds("it", Sample.of([0.1, 0.1, 0.1, 0.1, -9]), low).holds
+    assert not exceeds("it", low, low).holds
+    assert not exceeds("it", Sample.of([math.nan, 1]), Sample.of([0, 0])).holds
+    assert average([Sample.of([1, 2]), Sample.of([3, 6])]) == Sample.of([2, 4])
+
+
+def test_the_worst_of_many_checks_fails_by_chance_as_seldom_as_one() -> None:
+    assert standard_errors(1) == pytest.approx(2.576, abs=1e-3)  # a normal's 99 % interval
+    assert standard_errors(84) == pytest.approx(3.85, abs=0.01)
+    assert standard_errors(1, chance=0.05) == pytest.approx(1.960, abs=1e-3)
+    for checks in (1, 21, 84):
+        within = math.erf(standard_errors(checks) / math.sqrt(2))
+        assert within**checks == pytest.approx(0.99)
 
 
 def test_nothing_measured_holds_nothing() -> None:

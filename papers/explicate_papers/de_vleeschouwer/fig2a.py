@@ -22,7 +22,7 @@ def cases(effort: Effort) -> dict[str, Case]:
     return {SYSTEM: base.case(effort, SYSTEM, 5.0, params={"dupackthreshold": 1})}
 
 
-@study.predicate("D-fig2a-a", most=0.3)
+@study.predicate("D-fig2a-a", most=0.5)
 def lossy_flows_starve(data: Data, most: float) -> Check:
     """Their share is small after 20 s."""
     return at_most("F", base.fairness(data, SYSTEM), most)

@@ -13,7 +13,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
 from explicate_papers.de_vleeschouwer import base
-from explicate_papers.statistics import Check, Sample, above, at_least, close
+from explicate_papers.statistics import Check, Sample, above, at_least, close, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("D-txt-abl")
@@ -91,7 +91,7 @@ def reset_needs_deflation(data: Data) -> Check:
     """The reset pays with partial deflation; neither has the timer."""
     together = fairness(data, "xcp", DEFLATION, RESET) - fairness(data, "xcp", RESET)
     alone = fairness(data, "xcp", DEFLATION) - fairness(data, "xcp")
-    return above("gain in F by partial deflation: with the reset over without", together, alone)
+    return exceeds("gain in F by partial deflation: with the reset over without", together, alone)
 
 
 @study.predicate("D-txt-abl-d", most=0.05)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from explicate_papers.controls import Place
 from explicate_papers.de_vleeschouwer import base
-from explicate_papers.statistics import Check, Sample, above, at_least
+from explicate_papers.statistics import Check, Sample, above, at_least, at_most
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("D-txt-concl")
@@ -55,14 +55,15 @@ def either_feedback_is_needed(data: Data, from_percent: float) -> Iterator[Check
                 yield above(f"F at {loss:g} %: {other} over LR-XTCP", better, worse)
 
 
-@study.predicate("D-txt-concl-c", from_percent=5)
-def packet_numbers_matter_more_to_flags(data: Data, from_percent: float) -> Iterator[Check]:
-    """They gain XTCP more than XCP."""
+@study.predicate("D-txt-concl-c", from_percent=5, most=0.7)
+def packet_numbers_matter_more_to_flags(data: Data, from_percent: float, most: float) -> Iterator[Check]:
+    """They gain XTCP more than XCP, and without them it is not fair."""
     for loss in LOSSES:
         if loss >= from_percent:
             coarse = fairness(data, XTCP, loss) - fairness(data, "LR-XTCP", loss)
             fine = fairness(data, XCP, loss) - fairness(data, "LR-XCP", loss)
             yield above(f"gain in F at {loss:g} %: XTCP over XCP", coarse, fine)
+            yield at_most(f"F of LR-XTCP at {loss:g} %", fairness(data, "LR-XTCP", loss), most)
 
 
 def without_numbers(label: tuple[str, int, float]) -> tuple[str, int, float]:

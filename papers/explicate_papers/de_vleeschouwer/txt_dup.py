@@ -12,7 +12,7 @@ from explicate.results import Results
 from explicate_papers.controls import exchange
 from explicate_papers.de_vleeschouwer import base
 from explicate_papers.de_vleeschouwer.lives import life, most_in_a_round_trip
-from explicate_papers.statistics import Check, Sample, above, at_most
+from explicate_papers.statistics import Check, Sample, above, at_most, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("D-txt-dup")
@@ -60,8 +60,8 @@ def lead(data: Data, threshold: int, loss: float) -> Sample:
 def lead_grows(data: Data, high: float, low: float) -> Iterator[Check]:
     """The monitor's lead grows with a small threshold and high loss."""
     most = lead(data, 1, high)
-    yield above(f"lead at {high:g} %: threshold 1 over 3", most, lead(data, 3, high))
-    yield above(f"lead with threshold 1: {high:g} % over {low:g} %", most, lead(data, 1, low))
+    yield exceeds(f"lead at {high:g} %: threshold 1 over 3", most, lead(data, 3, high))
+    yield exceeds(f"lead with threshold 1: {high:g} % over {low:g} %", most, lead(data, 1, low))
 
 
 def most_resent(results: Results) -> float:

@@ -131,11 +131,7 @@ def number_of_cuts(results: Results) -> float:
     return float(len(cuts(results)))
 
 
-@study.predicate(
-    "D-txt-queue-d",
-    instead="cuts are seen in samples of 5 ms, so a spacing may be less by one sample, because instants are not "
-    "recorded",
-)
+@study.predicate("D-txt-queue-d")
 def one_cut_a_round_trip(data: Data) -> Iterator[Check]:
     """The next cut is at least a round trip away."""
     for queue in (DROPTAIL, RED):

@@ -15,7 +15,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
 from explicate_papers.lopez_pacheco import base, losses
-from explicate_papers.statistics import Check, Sample, above, at_most, between, equal, in_most, near
+from explicate_papers.statistics import Check, Sample, above, at_least, at_most, between, equal, in_most, near
 from explicate_papers.study import Case, Data, Effort, EmptyClassError, Line, Panel, Study
 
 study = Study("I-fig13")
@@ -161,12 +161,12 @@ def unexplained(results: Results, intervals: float, effort: Effort) -> float:
     return float(wrong)
 
 
-@study.predicate("I-fig13-g", low=1, high=8, intervals=2)
-def losses_where_it_errs_high(data: Data, low: float, high: float, intervals: float) -> Iterator[Check]:
+@study.predicate("I-fig13-g", least=1, intervals=2)
+def losses_where_it_errs_high(data: Data, least: float, intervals: float) -> Iterator[Check]:
     """Packets are lost when the estimate is too high."""
     gap_s = losses.gap_s(data.effort)
     found = Sample.of(float(len(losses.bursts(results, "j", gap_s))) for results in data.runs(20))
-    yield between("bursts of losses of j", found, low, high)
+    yield at_least("bursts of losses of j", found, least)
     wrong = Sample.of(unexplained(results, intervals, data.effort) for results in data.runs(20))
     yield equal("of them without an estimate above the truth before", wrong, 0)
 
@@ -180,7 +180,7 @@ def recoveries(data: Data, label: str | int) -> Sample:
     return Sample.of(means)
 
 
-@study.predicate("I-fig13-h", share=0.3)
+@study.predicate("I-fig13-h", share=1)
 def quick_recovery(data: Data, share: float) -> Check:
     """XCP-i regains its throughput long before TCP regains its own."""
     ours, tcp = recoveries(data, 20), recoveries(data, TCP)

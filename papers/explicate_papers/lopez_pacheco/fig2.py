@@ -125,7 +125,7 @@ def order(data: Data, a_over_c: float, b_over_c: float) -> Iterator[Check]:
     yield at_least("b over c (paper 4.27)", b / c, b_over_c)
 
 
-@study.predicate("I-fig2-e", reach=90, rtts=10, overshoot=20)
+@study.predicate("I-fig2-e", reach=90, rtts=10, overshoot=10)
 def jumps_to_the_optimum(data: Data, reach: float, rtts: float, overshoot: float) -> Iterator[Check]:
     """The window reaches the optimum directly."""
     yield equal("drops in b", data.measure("b", base.drops), 0)
@@ -139,7 +139,7 @@ def jumps_to_the_optimum(data: Data, reach: float, rtts: float, overshoot: float
     yield at_most("largest window over the pipe", data.measure("b", widest) / pipe, 1 + overshoot / 100)
 
 
-@study.predicate("I-fig2-f", least=3)
+@study.predicate("I-fig2-f", least=2)
 def saw_tooth(data: Data, least: float) -> Iterator[Check]:
     """TCP's window rises steadily and halves."""
     yield at_least("halvings in a", data.measure("a", halvings), least)

@@ -82,7 +82,7 @@ def peaks(data: Data, *, later: bool) -> Sample:
     return Sample.of(map(peak, data.runs(base.TCP))) / data.measure(base.LINK, capacity)
 
 
-@study.predicate("N-fig1-a", most=0.75, share=80)
+@study.predicate("N-fig1-a", most=0.75, share=50)
 def never_again(data: Data, most: float, share: float) -> Iterator[Check]:
     """After the first peak TCP does not come near the capacity."""
     largest = peaks(data, later=True)

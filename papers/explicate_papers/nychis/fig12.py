@@ -27,10 +27,10 @@ def cases(effort: Effort) -> Mapping[object, Case]:
     return contended(effort, SHORT_S if effort.choices["N-P15"] == "11" else LONG_S)
 
 
-@study.predicate("N-fig12-a", share=0.5, most=0.1)
-def capacity(data: Data, share: float, most: float) -> Iterator[Check]:
+@study.predicate("N-fig12-a", most=0.1)
+def capacity(data: Data, most: float) -> Check:
     """The result is the same with 20 and with 54 Mbit/s."""
-    yield from capacity_hardly_matters(data, share, most)
+    return capacity_hardly_matters(data, most)
 
 
 @study.predicate("N-fig12-b")

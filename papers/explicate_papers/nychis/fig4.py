@@ -35,7 +35,7 @@ def meet_at(data: Data, loss: float, difference: float) -> Iterator[Check]:
     yield from base.ratio_between(what, gap(data, float(loss)), capacity, -difference, difference)
 
 
-@study.predicate("N-fig4-b", at=10, difference=0.04)
+@study.predicate("N-fig4-b", at=10, difference=0.1)
 def meet(data: Data, at: float, difference: float) -> Iterator[Check]:
     """Evident in all experiments."""
     yield from meet_at(data, at, difference)

@@ -15,7 +15,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
 from explicate_papers.nychis import base
-from explicate_papers.statistics import Check, above, at_least
+from explicate_papers.statistics import Check, at_least, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("N-txt-lossmodel")
@@ -64,7 +64,7 @@ def the_card_sees_nothing(data: Data, within: float) -> Iterator[Check]:
 def hardware_is_worse(data: Data) -> Check:
     """Rate adaptation shakes XCP."""
     kernel, hardware = (data.measure((base.XCP, name), base.unrest) for name in (KERNEL, HARDWARE))
-    return above("variation of the window: losses on the air over losses in the kernel", hardware, kernel)
+    return exceeds("variation of the window: losses on the air over losses in the kernel", hardware, kernel)
 
 
 @study.predicate("N-txt-lossmodel-c")

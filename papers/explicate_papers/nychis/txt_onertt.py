@@ -78,7 +78,7 @@ def round_trips(data: Data, system: str, pipe: int, share: float = 0.95) -> Samp
     return data.measure((system, pipe), recovery(limit(system, pipe), pipe, share))
 
 
-@study.predicate("N-txt-onertt-a", share=0.95, most=3)
+@study.predicate("N-txt-onertt-a", share=0.95, most=1.25)
 def xcp_is_back_at_once(data: Data, share: float, most: float) -> Iterator[Check]:
     """The text says one round trip."""
     for pipe in PIPES:

@@ -13,7 +13,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
 from explicate_papers.nychis import base
-from explicate_papers.statistics import Check, above
+from explicate_papers.statistics import Check, above, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("N-txt-star")
@@ -64,7 +64,7 @@ def jain(results: Results) -> float:
 def xcp_is_fairer(data: Data) -> Check:
     """The fairness controller should help."""
     xcp, tcp = (data.measure(("star", system), jain) for system in (base.XCP, base.TCP))
-    return base.not_below("Jain's index of XCP and TCP", xcp, tcp)
+    return exceeds("Jain's index: XCP over TCP", xcp, tcp)
 
 
 @study.predicate("N-txt-star-b")

@@ -15,7 +15,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
 from explicate_papers.nychis import base
-from explicate_papers.statistics import Check, above, at_most
+from explicate_papers.statistics import Check, above, at_most, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("N-txt-zh")
@@ -89,10 +89,11 @@ def falls(data: Data, system: str, least: float, held_at: float, at: float) -> I
     yield Check(f"share left at {100 * at:g} %", measured, f"< {least:g}", less.mean > 0, less, (0.0,))
 
 
-@study.predicate("N-txt-zh-a", fallen=0.9, at=0.001, held_at=5e-4)
-def falls_early_without_sack(data: Data, fallen: float, at: float, held_at: float) -> Iterator[Check]:
+@study.predicate("N-txt-zh-a", fallen=0.9, at=0.001)
+def falls_early_without_sack(data: Data, fallen: float, at: float) -> Check:
     """From 0.1 % on without SACK."""
-    yield from falls(data, base.XCP_NO_SACK, fallen, held_at, at)
+    whole, then = (data.measure((base.XCP_NO_SACK, "on", 100 * loss), use) for loss in (0.0, at))
+    return base.ratio_at_most(f"share left at {100 * at:g} %", then, whole, fallen)
 
 
 @study.predicate("N-txt-zh-b", least=0.8, held_at=0.01, at=0.05)
@@ -106,8 +107,11 @@ def xcp_above_tcp(data: Data) -> Iterator[Check]:
     """In all cases."""
     for place in PLACES:
         for loss in losses(data.effort):
-            xcp, tcp = (data.measure((system, place, loss), use) for system in (base.XCP, base.TCP))
-            yield base.not_below(f"use by XCP and TCP, {loss:g} % lost {place}", xcp, tcp)
+            if loss > 0:
+                tcp = data.measure((base.TCP, place, loss), use)
+                for system in (base.XCP, base.XCP_NO_SACK):
+                    what = f"use, {loss:g} % lost {place}: {SYSTEMS[system]} over TCP"
+                    yield exceeds(what, data.measure((system, place, loss), use), tcp)
 
 
 def swing(results: Results) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
-from explicate_papers.statistics import Check, above
+from explicate_papers.statistics import Check, above, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 from explicate_papers.yousefizadeh import base
 from explicate_papers.yousefizadeh.base import DROPTAIL, SYSTEMS, TCP, VCP, XCP
@@ -53,7 +53,7 @@ def routers_that_say_it(data: Data) -> Iterator[Check]:
     """Smaller queues and fewer drops than with marks."""
     for system in (XCP, VCP):
         for name, metric in (("mean queue, packets", base.queue), ("drops", base.drops)):
-            yield above(f"{name}: {TCP} over {system}", data.measure(TCP, metric), data.measure(system, metric))
+            yield exceeds(f"{name}: TCP over {system}", data.measure(DROPTAIL, metric), data.measure(system, metric))
 
 
 def droptail_for_routers(label: str) -> str:
