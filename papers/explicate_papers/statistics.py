@@ -1,7 +1,8 @@
 """Measured values over seeds, and checks on them.
 
 A `Sample` has one value per seed, always in the same order, so that the difference of two samples is paired. A `Check`
-compares a sample with a bound; a bound on a number applies to the mean, an ordering to the mean and to most seeds.
+compares a sample with a bound; a bound on a number applies to the mean, an ordering to the mean and to most seeds, or
+(`exceeds`) to the mean alone.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def short_blocks_are_weak(_: Data, percent: float) -> Iterator[Check]:
 
 @study.predicate("Y-txt-ack-d", least=0.9)
 def parity_belongs_to_acknowledgements(data: Data, least: float) -> Iterator[Check]:
-    """Of all pairs of codes that cost the same, one delivers most over the ratios: of the means and in most seeds."""
+    """Of pairs of codes that cost the same, none with a weaker code for acknowledgements delivers clearly more."""
     for system in (XCP, VCP):
         sums = {
             rate: total(packets(data, system, "budget", rate, snr) for snr in AROUND) for rate in rates(data.effort)
