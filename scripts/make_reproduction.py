@@ -83,7 +83,7 @@ def marked(name: str, lines: Iterable[str]) -> Iterator[str]:
 def renewed(document: str, universes: Universes) -> str:
     """Return the page with what it says of the multiverse, and of verdicts that moved, as it is now."""
     number = sum(len(choice.others) for paper in PAPERS.values() for choice in choices(paper).values())
-    made = {"span": said_of_span(universes, number), "moved": said_of_moved()}
+    made = {"span": said_of_span(universes, number), "moved": said_of_moved(whole=False)}
     made |= {f"choices-{letter}": alternatives(letter, universes.get(letter, {})) for letter in PAPERS}
     for name, lines in made.items():
         text = "\n".join(marked(name, lines))
@@ -115,8 +115,8 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
         )
 
 
-def said_of_moved() -> Iterator[str]:
-    """Yield the verdicts that moved with ns-2's timer, and the experiments that were not judged again with it."""
+def said_of_moved(whole: bool) -> Iterator[str]:
+    """Yield the verdicts that moved with ns-2's timer, and what is older, unless the page is made as a whole."""
     older = json.loads(RECORD.read_text(encoding="utf-8"))["older"]
     moved = tomllib.loads(MOVED.read_text(encoding="utf-8"))["moved"]
     number = len(experiments())
@@ -125,10 +125,12 @@ def said_of_moved() -> Iterator[str]:
         'The papers\' hosts now have the timer of `stack = "ns2"`, which takes one sample a round trip, in ticks. '
         f"{number - len(older)} of {number} experiments have been judged again with it, both blocks of the quick set."
     )
-    if older:
+    if not whole:
+        verdicts = f", and the verdicts of {listed(older)}" if older else ""
         yield (
-            "Everything else on this page is of before: counts, measured values, controls, enlarged experiments, "
-            f"and the verdicts of {listed(older)}."
+            "Everything else on this page was made before, and before judges were changed to the papers' sentences: "
+            f"counts, measured values, controls, enlarged experiments{verdicts}. "
+            "[Criteria and sentences](reproduction-criteria.md) has the counts of today."
         )
     yield ""
     body = [[one["claim"], one["before"], one["after"], one["why"]] for one in moved]
@@ -214,7 +216,7 @@ def top(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterat
         yield f"\nEnlarged to {ENLARGED} times the seeds, with the claims that were open: {said}."
     changes = ledger()
     yield ""
-    yield from marked("moved", said_of_moved())
+    yield from marked("moved", said_of_moved(whole=True))
     yield "\n## Changes since the freeze\n"
     if changes:
         body = [[one.id, one.reason, one.before or "–", one.after or "not run yet"] for one in changes]

@@ -119,7 +119,7 @@ def test_verdicts_that_moved_are_those_on_record(page: str) -> None:
     assert f"{again} of {len(experiments())} experiments have been judged again" in page
     assert all(key in page for key in record["older"])
     committed = script().DOCUMENT.read_text(encoding="utf-8")
-    part = page.partition("<!-- moved:begin -->")[2].partition("<!-- moved:end -->")[0]
+    part = "\n".join(script().said_of_moved(whole=False))
     assert part in committed, "scripts/make_reproduction.py renews the page"
 
 
