@@ -409,17 +409,14 @@ impl Clouds {
             if entry.bandwidth.is_some() && now.since(entry.updated_at) >= self.rules.idle {
                 entry.bandwidth = None; // no recent report
             }
-            let unanswered = entry.deadline <= now;
-            if unanswered && entry.tries >= TRIES {
+            if entry.deadline <= now && entry.tries >= TRIES {
                 (entry.broken, entry.deadline, entry.accepted) = (true, Time::NEVER, false);
                 (entry.bandwidth, entry.waiting) = (None, None);
-            } else if unanswered || entry.refresh_at <= now {
+            } else if entry.deadline <= now || entry.refresh_at <= now {
                 due.push(from);
             }
         }
-        for from in due {
-            self.ask(now, Address(from), out);
-        }
+        due.into_iter().for_each(|from| self.ask(now, Address(from), out));
     }
     /// Removes the other sides from which nothing has come for long, and stops their measurements.
     fn forget_idle(&mut self, now: Time, out: &mut Vec<Control>) {
