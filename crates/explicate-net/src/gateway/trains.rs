@@ -36,11 +36,12 @@ const LENGTH: Time = Time::millis(5);
 const LEAST_BYTES: u64 = 15_000;
 /// A train that takes longer to arrive than to leave, by this factor, was faster than the line.
 const SPREAD: f64 = 1.05;
-/// How much faster than the port's rate a train leaves; and so many of them behind one of which less than this share has arrived: more than
-/// one datagram of ten was lost.
+/// How much faster than the port's rate a train leaves.
 const FAST: f64 = 2.0;
+/// The same behind a train that lost much, and for how many trains.
 const GENTLE: f64 = 1.25;
 const GENTLE_FOR: u32 = 16;
+/// A train lost much if less than this share of its bytes has arrived: of ten datagrams, the fewest in a train, two were lost.
 const WHOLE: f64 = 0.85;
 /// Of the capacity, what the port uses.
 const SHARE: f64 = 0.97;
