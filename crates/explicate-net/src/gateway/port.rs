@@ -448,6 +448,9 @@ impl State {
             && self.look.is_none()
         {
             self.queues.rate = trains.rate();
+            for tunnel in self.queues.tunnels.iter().filter_map(|queue| queue.tunnel.upgrade()) {
+                tunnel.controller.lock().measures(trains.queue_of_one());
+            }
         }
     }
     /// When there is something to do next.

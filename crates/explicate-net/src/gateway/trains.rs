@@ -171,6 +171,11 @@ impl Trains {
         let late = self.queue.since(LEAST_QUEUE).as_secs_f64() / DRAIN.as_secs_f64();
         (self.capacity * (SHARE - late.min(MOST_DRAINED))).max(self.floor)
     }
+    /// What a train queues before a line that is as fast as the port's rate.
+    pub fn queue_of_one(&self) -> Time {
+        let bytes = (LEAST_BYTES as f64).max(FAST * self.capacity * LENGTH.as_secs_f64());
+        Time::from_secs_f64(bytes * (1.0 - 1.0 / FAST) / self.capacity)
+    }
     /// Whether the marks of the last trains do not come back.
     pub fn is_unanswered(&self, now: Time) -> bool {
         self.under_way.iter().filter(|train| now.since(train.began) > PATIENCE).count() >= UNANSWERED

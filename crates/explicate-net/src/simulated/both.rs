@@ -106,7 +106,7 @@ pub(super) fn simulate(what: impl Future<Output = ()>) {
 }
 
 pub(super) fn path(delay: u64) -> Path {
-    Path { rate: 1.1e6, delay, queue: 200_000, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 }
+    Path { rate: 1.1e6, steps: None, delay, queue: 200_000, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 }
 }
 
 /// A client of this site sends 100 kB and gets 100 kB.

@@ -28,6 +28,8 @@ const MOST_KEPT: usize = 1000;
 pub struct Path {
     /// Rate, bytes/s.
     pub rate: f64,
+    /// How long the line keeps a rate, ns, and the rate that it has every second time, bytes/s.
+    pub steps: Option<(u64, f64)>,
     /// Time of a datagram, ns.
     pub delay: u64,
     /// Bytes that wait at most.
@@ -227,14 +229,18 @@ impl Network {
 }
 
 impl Line {
+    fn rate(&self, now: u64) -> f64 {
+        let other = self.path.steps.filter(|(step, _)| now / step % 2 == 1);
+        other.map_or(self.path.rate, |(_, rate)| rate)
+    }
     /// When a packet has left that joins the queue now.
     fn departs(&mut self, now: u64, length: usize) -> u64 {
-        self.free_at = self.free_at.max(now) + (length as f64 / self.path.rate * 1e9) as u64;
+        self.free_at = self.free_at.max(now) + (length as f64 / self.rate(now) * 1e9) as u64;
         self.free_at
     }
     fn fate(&mut self, now: u64, length: usize) -> Fate {
         let lost = self.rng.uniform() < self.path.loss;
-        let waits = self.free_at.saturating_sub(now) as f64 / 1e9 * self.path.rate;
+        let waits = self.free_at.saturating_sub(now) as f64 / 1e9 * self.rate(now);
         if self.down {
             Fate::Down
         } else if length > self.path.mtu {

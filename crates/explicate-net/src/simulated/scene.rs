@@ -351,7 +351,8 @@ impl Scene {
 
 fn path(draws: &mut Draws, rate: f64, kinds: &mut BTreeSet<Kind>) -> Path {
     let delay = (draws.scale(3.0, 150.0) * 1e6) as u64;
-    let mut path = Path { rate: rate * 1.1, delay, queue: 100_000, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 };
+    let mut path =
+        Path { rate: rate * 1.1, steps: None, delay, queue: 100_000, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 };
     if draws.is(0.2) {
         path.loss = draws.scale(0.001, 0.02);
         kinds.insert(Kind::Loss);

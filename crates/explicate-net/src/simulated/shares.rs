@@ -35,7 +35,8 @@ fn scene(rates: [u64; 2], round_trip: u64, plans: Vec<Plan>) -> Scene {
         )
     };
     let rate = 1.1 * *rates.iter().max().unwrap() as f64 / 8.0;
-    let path = Path { rate, delay: round_trip / 2, queue: 1 << 20, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 };
+    let path =
+        Path { rate, steps: None, delay: round_trip / 2, queue: 1 << 20, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 };
     Scene {
         seed: 1,
         paths: vec![(0, 1, path)],
@@ -370,6 +371,34 @@ fn neither_gateways_nor_tcp_beside_them_starve() {
         }
     }
     assert!(starved.is_empty(), "{starved:#?}");
+}
+
+/// A line of 20 and 10 Mbit/s in turn, whose changes leave a queue each time, and whose trains do: neither is a reason for TCP's law to limit the
+/// window. The transfer uses what a transfer over a line of the mean rate does, but for the time in which a change is found.
+#[test]
+fn a_measured_line_that_changes_is_used() {
+    let (step, takes) = (5 * SECOND / 2, 20 * SECOND);
+    let mut scene = scene([15_000_000; 2], 20_000_000, vec![transfer(CLIENT, 0, takes, true)]);
+    for text in &mut scene.texts {
+        text.push_str("[wan.capacity]\nmeasured = true\nfloor = \"1Mbit/s\"\n");
+    }
+    let path = &mut scene.paths[0].2;
+    (path.rate, path.steps, path.queue) = (2.5e6, Some((step, 1.25e6)), 500_000);
+    let report = run(&scene, Options::default());
+    assert!(report.broken.is_empty(), "{:#?}", report.broken);
+    // Three times each rate.
+    let from = (report.began / step + 1) * step;
+    let (mut bytes, mut lost) = (0, 0);
+    for Event { at, what } in &report.events {
+        let &What::Datagram(0, 1, length, fate) = what else { continue };
+        lost += (fate == Fate::Full) as u32;
+        if fate == Fate::Arrives && (from..from + 6 * step).contains(at) {
+            bytes += length;
+        }
+    }
+    let used = bytes as f64 / (6.0 * step as f64 / 1e9 * 1.875e6);
+    println!("{used:.3} of the line, {lost} datagrams lost");
+    assert!(used > 0.9 && lost == 0, "{used} of the line, {lost} lost");
 }
 
 /// Gateways that measure their line and whose `rate` is ten times what it carries find that within 10 s: the queue on the path is short then.

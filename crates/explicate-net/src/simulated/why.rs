@@ -89,7 +89,16 @@ impl Setting {
             text
         };
         let (rate, delay) = (self.carries * 1e6 / 8.0, self.trip * 1_000_000 / 2);
-        let path = Path { rate, delay, queue: self.queue, loss: self.loss, late: 0.0, copies: 0.0, mtu: self.mtu[0] };
+        let path = Path {
+            rate,
+            steps: None,
+            delay,
+            queue: self.queue,
+            loss: self.loss,
+            late: 0.0,
+            copies: 0.0,
+            mtu: self.mtu[0],
+        };
         Scene {
             seed: 1,
             paths: vec![(0, 1, path)],

@@ -9,7 +9,8 @@
 //!
 //! *Limit.* A narrower line behind the own port, without a router, shows in losses that parity does not repair, and in round-trip
 //! times beyond the least one, without the own port's queue. TCP's window limits that of the sender by the rule of [`guard`](explicate_core::guard),
-//! on all that the peer acknowledges. What a datagram waits in routers on the way is not returned, so their queues count as delay.
+//! on all that the peer acknowledges. What a datagram waits in routers on the way is not returned, so their queues count as delay. Where the own
+//! port measures its line, it drains the queue of a change by itself, and its trains queue for a moment: only what stands longer is a sign.
 //!
 //! *Fall-back.* Without an own port, TCP's law moves the window while no router answers ([`answers`](super::answers)).
 
@@ -60,6 +61,8 @@ const LOSES_FOR: u64 = 20;
 /// its line leaves none. Less is not told from acknowledgements that come late, nor from what the peer's port has queued, bytes.
 const STANDING: Time = Time::secs(2);
 const LITTLE: Time = Time::millis(5);
+/// A line counts as measured for so long after a mark of a train has come back.
+const MEASURED: Time = Time::secs(2);
 const PORT_QUEUE: f64 = 4_500.0;
 /// A peer that sends more than this share of its rate delays its acknowledgements by its own queue, and by what QUIC has made before them.
 const MUCH: f64 = 0.25;
@@ -111,6 +114,8 @@ pub struct WindowController {
     /// The rates of the own port and the peer's, bytes/s, if they are known; and since when round trips have had a little delay.
     ports: Option<[f64; 2]>,
     standing_since: Time,
+    /// When a mark of a train last came back to the own port, and what such a train queues by itself.
+    measured: Option<(Time, Time)>,
     /// Length of a full packet, bytes of IP.
     packet: f64,
     clock: Clock,
@@ -187,6 +192,7 @@ impl WindowController {
             left_port: VecDeque::new(),
             ports: None,
             standing_since: Time::ZERO,
+            measured: None,
             packet,
             clock,
             srtt: Time::ZERO,
@@ -305,25 +311,39 @@ impl WindowController {
     pub fn set_ports(&mut self, rates: [f64; 2]) {
         self.ports = Some(rates);
     }
+    /// A mark of a train has come back to the own port, which sets its rate by them; a train queues for so long by itself.
+    pub fn measures(&mut self, train: Time) {
+        self.measured = Some((self.clock.now(), train));
+    }
     /// So many bytes came from the peer.
     pub fn receives(&mut self, bytes: u64) {
         self.round.received += bytes;
     }
     /// What round-trip times may exceed the least one by: by the guard's rule, and where the peer sends much, by what acknowledgements wait for
-    /// its port. Else a delay of [`STANDING`] may be as little as can be told from late acknowledgements, and a quarter of the round trip.
+    /// its port. Else a delay of [`STANDING`] may be as little as can be told from late acknowledgements, and a quarter of the round trip. A line that
+    /// is measured may have what its trains queue besides, and until [`STANDING`] any queue: the port drains it.
     fn most_delay(&mut self, now: Time, delay: Time, received: f64) -> Time {
-        let most = self.least_rtt.most_delay();
+        let measured = self.measured.filter(|(at, _)| now.since(*at) < MEASURED);
+        let train = measured.map_or(Time::ZERO, |(_, train)| train);
+        let most = self.least_rtt.most_delay() + train;
         let Some([own, peer]) = self.ports else { return most };
         let queue = Time::from_secs_f64(PORT_QUEUE / own.min(peer));
         if received > MUCH * peer {
             self.standing_since = now;
             return most.max(Time(2 * queue.0));
         }
-        let little = most.min(LITTLE.max(queue).max(Time(self.least_rtt.get().0 / 4)));
+        let little = most.min(LITTLE.max(queue).max(Time(self.least_rtt.get().0 / 4)) + train);
         if delay <= little {
             self.standing_since = now;
         }
-        if now.since(self.standing_since) > STANDING { little } else { most }
+        let stands = now.since(self.standing_since) > STANDING;
+        if stands {
+            little
+        } else if measured.is_some() {
+            Time::NEVER
+        } else {
+            most
+        }
     }
     /// Smoothed round-trip time.
     pub fn round_trip(&self) -> Time {
