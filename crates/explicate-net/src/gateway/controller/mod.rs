@@ -235,7 +235,13 @@ impl WindowController {
     }
     /// What the window carries, bytes/s, without end before a round-trip time is known; where TCP's law limits it, what arrives.
     pub fn rate(&self) -> f64 {
-        if self.is_limited() { self.arrives } else { self.window() * self.packet / self.srtt.as_secs_f64() }
+        if self.is_limited() { self.arrives } else { self.window() * self.packet / self.loop_time().as_secs_f64() }
+    }
+    /// The round trip that an explicit sender and its routers reckon with. Without an own port it is no shorter than [`ACK_DELAY`]: acknowledgements
+    /// of a few packets come no more often. A router whose control interval is shorter finds a burst in one, reduces, and in the next nothing to increase:
+    /// over 0.2 ms XCP took 0.4 of a line of 20 Mbit/s.
+    fn loop_time(&self) -> Time {
+        if self.explicit && !self.own_port { self.srtt.max(ACK_DELAY) } else { self.srtt }
     }
     /// What may be in flight, packets: the window, which is for a round trip without delays of acknowledgements, and what waits for
     /// an acknowledgement at the peer, for [`PER_ACK`] packets or [`ACK_DELAY`]. An own port keeps what is too much; without one it would fill a
@@ -244,9 +250,10 @@ impl WindowController {
     /// left the path, and TCP's acknowledgements, with which this end shares it, come at once.
     pub fn allowed(&self) -> f64 {
         let (window, many) = (self.window(), 2.0 * PER_ACK as f64);
+        let (reckoned, full) = (self.loop_time(), self.srtt + ACK_DELAY);
         let delayed = match self.srtt {
             Time::ZERO => 0.0,
-            srtt => window * ACK_DELAY.as_secs_f64() / srtt.as_secs_f64().max(1e-3),
+            _ => window * full.since(reckoned).as_secs_f64() / reckoned.as_secs_f64().max(1e-3),
         };
         let waits = if self.own_port {
             if self.is_limited() { delayed.min(PER_ACK as f64) / 2.0 } else { delayed + many }
@@ -428,7 +435,8 @@ impl WindowController {
     fn on_ack(&mut self, bytes: u64, srtt: Time, rtt: Time) {
         let now = self.clock.now();
         if self.srtt == Time::ZERO {
-            self.sender.on_start(now, srtt);
+            self.srtt = srtt;
+            self.sender.on_start(now, self.loop_time());
             self.tcp.on_start(now, srtt);
         }
         self.srtt = srtt;
@@ -475,19 +483,20 @@ impl WindowController {
         if self.is_unanswered() {
             ack.recovering = recovering;
             self.tcp.on_ack(&ack);
-            self.sender.resume(now, self.window(), self.srtt);
+            self.sender.resume(now, self.window(), self.loop_time());
             self.round = Round::new(now);
             self.unanswered += newly_acked as u64;
             return;
         }
         self.unanswered = 0;
+        ack.srtt = self.loop_time();
         if self.explicit && !self.headed {
             self.answer_each(&ack);
         } else {
             self.sender.on_ack(&ack);
         }
         if self.is_limited() {
-            ack.recovering = recovering;
+            (ack.srtt, ack.recovering) = (self.srtt, recovering);
             self.tcp.on_ack(&ack);
         }
         self.end_round(now);
@@ -498,7 +507,7 @@ impl WindowController {
     fn bound_start(&mut self, now: Time) {
         self.most = self.most.max(TIMES_ARRIVED * self.round.acknowledged as f64 / self.packet);
         if self.answers.is_some() && self.sender.allowance().cwnd > self.most {
-            self.sender.resume(now, self.most, self.srtt);
+            self.sender.resume(now, self.most, self.loop_time());
         }
     }
 

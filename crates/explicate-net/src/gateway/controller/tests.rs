@@ -187,6 +187,24 @@ fn without_an_own_port_routers_bound_what_is_in_flight_on_a_short_path() {
     assert!(window > 100.0 && allowed == window + 32.0, "{window} {allowed}");
 }
 
+/// Acknowledgements of a few packets come after [`ACK_DELAY`]: that is the round trip of a shorter path for routers and for the window.
+#[test]
+fn without_an_own_port_a_round_trip_is_no_shorter_than_the_delay_of_acknowledgements() {
+    for (ms, reckoned, waits) in [(1, 20, 0.05), (10, 20, 0.5), (20, 20, 1.0), (40, 40, 0.5)] {
+        let mut controller = controller("xcp");
+        controller.expect_no_port();
+        controller.answered(1);
+        controller.on_ack(1500, Time::millis(ms), Time::millis(ms));
+        controller.on_end_acks(0, false);
+        let (window, allowed) = (controller.window(), controller.allowed());
+        assert!((allowed - (1.0 + waits) * window).abs() < 1e-6, "{ms} ms: {allowed} of {window}");
+        let told = controller.header(0.0).congestion.rtt();
+        let mut longer = self::controller("xcp");
+        longer.on_ack(1500, Time::millis(reckoned), Time::millis(reckoned));
+        assert_eq!(told, longer.header(0.0).congestion.rtt(), "{ms} ms");
+    }
+}
+
 /// A limit would last for good on a path whose air loses something in each window.
 #[test]
 fn losses_of_the_air_do_not_stop_the_growth_of_a_limit() {
