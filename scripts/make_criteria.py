@@ -77,9 +77,14 @@ class Changed:
     after: str
 
 
+def read_json(name: str) -> Any:
+    """Return what a file of the readings holds."""
+    return json.loads((READINGS / name).read_text(encoding="utf-8"))
+
+
 def readings() -> dict[str, Sequence[Mapping[str, str]]]:
     """Return both readings of each claim."""
-    rows = [row for letter in PAPERS for row in json.loads((READINGS / f"{letter}.json").read_text(encoding="utf-8"))]
+    rows = [row for letter in PAPERS for row in read_json(f"{letter}.json")]
     return {row["id"]: row["readers"] for row in rows}
 
 
@@ -244,7 +249,7 @@ UNCHANGED = """\
 def page() -> str:
     """Return the page."""
     read = readings()
-    draw = json.loads((READINGS / "draw.json").read_text(encoding="utf-8"))
+    draw = read_json("draw.json")
     head = HEAD.format(
         claims=len(read),
         failing=len(draw["not_holds"]),
