@@ -28,7 +28,7 @@ from explicate_papers.freeze import ledger
 from explicate_papers.judge import ENLARGED, Outcome, Verdict
 from explicate_papers.plan import Choice, choices, seeds
 from explicate_papers.register import PAPERS, Experiment, Paper, experiments
-from explicate_papers.study import Case, Panel
+from explicate_papers.study import Case, Line, Panel
 from explicate_papers.verdicts import COUNTED, MEANING, Block, Word
 
 STYLES = {Word.HOLDS: "holds", Word.FAILS: "fails"}
@@ -361,7 +361,8 @@ def _downloads(downloads: Sequence[tuple[str, str]]) -> str:
 def _figure(panels: Sequence[Panel]) -> str:
     if not panels:
         return ""
-    drawn = [chart(panel) for panel in panels]
+    common = common_range(panels)
+    drawn = [chart(panel, common if panel.compared else None) for panel in panels]
     shared = len({names for _, names in drawn}) == 1
     parts, alone = [], False
     for panel, (svg, names) in zip(panels, drawn, strict=True):
@@ -388,8 +389,9 @@ def _one_seed(panel: Panel) -> bool:
     return over_time and "seed" not in panel.title and not any(line.low for line in panel.lines)
 
 
-def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
-    """Return a panel as SVG, and the names of its lines."""
+def chart(panel: Panel, y: Range | None = None) -> tuple[str, tuple[str, ...]]:
+    """Return a panel as SVG, and the names of its lines; `y` is its vertical axis, if others have the same."""
+    y = y or _vertical(panel)
     # Points of a paper's numbers have error bars without width, which determine their size.
     lines = [
         replace(one, low=one.low or one.y, high=one.high or one.y) if one.points else one
@@ -399,15 +401,42 @@ def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
         # Side by side, so that no point hides another.
         shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
         lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
+    if panel.zero is not None:
+        lines = [replace(one, x=[x or panel.zero for x in one.x]) for one in lines]
+    if "y" in panel.log:
+        lines = [_above_zero(one, y[0]) for one in lines]
     series = [
         Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names) or one.points)
         for place, one in enumerate(lines)
     ]
     xs = [value for one in lines for value in one.x]
     x = (0.5, len(panel.names) + 0.5) if panel.names else _range(xs, "x" in panel.log, _beginning(xs))
-    y = _range([value for one in lines for value in (*one.y, *one.high)], "y" in panel.log, panel.y_from)
     axes = Axes(panel.title, panel.x_label, panel.y_label, x, y, log=panel.log, x_names=panel.names)
-    return line_chart(axes, series), tuple(one.name for one in lines)
+    named = [] if panel.zero is None else [(panel.zero, "0"), *_decades(panel.zero, x[1])]
+    return line_chart(axes, series, names=named), tuple(one.name for one in lines)
+
+
+def common_range(panels: Sequence[Panel]) -> Range | None:
+    """Return the vertical axis of the panels that are compared; None if there are none."""
+    ranges = [_vertical(panel) for panel in panels if panel.compared]
+    return (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
+
+
+def _vertical(panel: Panel) -> Range:
+    values = [value for one in list(panel.lines)[:MOST_SERIES] for value in (*one.y, *one.high)]
+    return _range(values, "y" in panel.log, panel.y_from)
+
+
+def _above_zero(line: Line, least: float) -> Line:
+    """Return a line for a logarithmic axis: values of 0 are left out, and bands end at the axis."""
+    y = [value if value > 0 else math.nan for value in line.y]
+    return replace(line, y=y, low=[max(value, least) for value in line.low], high=[max(v, least) for v in line.high])
+
+
+def _decades(zero: float, most: float) -> list[tuple[float, str]]:
+    """Return the powers of ten between the place of 0, which it does not touch, and `most`, with their labels."""
+    first, last = math.floor(math.log10(zero)) + 1, math.floor(math.log10(most) + 1e-9)
+    return [(10.0**power, f"{10.0**power:g}") for power in range(first, last + 1)]
 
 
 def _beginning(values: Sequence[float]) -> float:

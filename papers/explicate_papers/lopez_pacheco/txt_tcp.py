@@ -107,6 +107,12 @@ study.control(
 def plot(data: Data) -> Sequence[Panel]:
     """Throughput over time, one flow of each kind."""
     return [
-        Panel(f"{place}, first seed", "time (s)", "throughput (Mbit/s)", shares(data.runs((place, 1, 1))[0]))
+        Panel(
+            f"{place}, first seed",
+            "time (s)",
+            "throughput (Mbit/s)",
+            shares(data.runs((place, 1, 1))[0]),
+            compared=True,
+        )
         for place in (CLOUD, ROUTER, APART)
     ]
