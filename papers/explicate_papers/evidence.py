@@ -124,7 +124,7 @@ def _measured(checks: Sequence[Check]) -> str:
         return str(Sample(tuple(values)))
     shown = merged([check.measured for check in checks])
     above = _over_bounds(checks, 0)
-    bounds = [merged([number(check.bounds[place]) for check in checks]) for place in range(len(checks[0].bounds))]
+    bounds = [merged([number(check.bounds[place] + 0.0) for check in checks]) for place in range(len(checks[0].bounds))]
     if len({check.bounds for check in checks}) == 1:
         return f"{shown}; what is judged: {Sample(tuple(values))}, bound {' and '.join(bounds)}"
     return f"{shown}; what is judged, above its bound: {Sample(tuple(above))}"
