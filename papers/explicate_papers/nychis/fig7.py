@@ -197,9 +197,14 @@ def trace(data: Data, title: str, *, stands: bool) -> Sequence[Panel]:
     results = data.runs(SHOWN)[run]
     sent = packets(results).filter(pl.col("time_s") <= SHOWN_S)
     carried = throughput(data, data.runs(WHOLE)[run])
-    what = f"{title}: seed {results.seed}, {carried:.0f} KB/s (paper: {PAPER_KBPS[stands]})"
+    hop = base.hop_capacity(data)
+    what = f"{title}: seed {results.seed}, {carried:.0f} of {hop:.0f} KB/s (paper: {PAPER_KBPS[stands]} of about 3000)"
     line = Line("XCP", sent["packet"].to_list(), sent["value"].to_list())
-    return [Panel(what, "packet sent", "window (packets)", [line])]
+    waits = metrics.series(results, "n1->n2", "queue_packets").filter(pl.col("time_s") <= SHOWN_S)
+    return [
+        Panel(what, "packet sent", "window (packets)", [line]),
+        Panel(f"Its queue, seed {results.seed}", "time (s)", "queue (packets)", [Line.series("XCP", waits)]),
+    ]
 
 
 @study.plot
