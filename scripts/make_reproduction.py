@@ -57,7 +57,7 @@ A reader who lays our figures beside the papers' looks for something in each. Th
 figure shows it. Of the papers' figures only what their texts say is known here: "yes" means that what the text says of
 a figure can be seen in ours, or be seen not to be so.
 
-Of {number} experiments {yes} show it, {partly} show a part, {no} do not. `explicate reproduce NAME --quick -o out`
+Of {number} experiments {said}. `explicate reproduce NAME --quick -o out`
 draws the figure of an experiment; [The papers, figure by figure](reproduction.md) has the verdicts.
 """
 
@@ -379,7 +379,9 @@ def figures_page() -> str:
     """Return the page that says what a reader looks for in each figure."""
     found = looks()
     count = Counter(one.shown for one in found.values())
-    parts = [READERS.format(number=len(found), **{word: count[word] for word in SHOWN})]
+    words = dict(zip(SHOWN, ("show it", "show a part", "do not show it"), strict=True))
+    said = joined([f"{count[word]} {text}" for word, text in words.items() if count[word]])
+    parts = [READERS.format(number=len(found), said=said)]
     for letter, about in PAPERS.items():
         body = [
             [key, one.figure, found[key].sought, found[key].shown, found[key].lacks]
