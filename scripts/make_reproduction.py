@@ -61,8 +61,10 @@ Of {number} experiments {said}. `explicate reproduce NAME --quick -o out`
 draws the figure of an experiment; [The papers, figure by figure](reproduction.md) has the verdicts.
 """
 
-CLAIM = re.compile(r"^\*\*([A-Z]-[\w-]+)\*\* ([a-z ]+):", re.M)
+CLAIM = re.compile(r"^\*\*(?P<claim>[A-Z]-[\w-]+)\*\* (?P<word>[a-z ]+):", re.M)
 """The head of a claim on the page, with its verdict."""
+FIRST = re.compile(r"seeds from \d+: (holds|fails)")
+"""The answer of the first block of seeds, which every claim that was judged has after its head."""
 Row = dict[str, Any]
 Controls = Mapping[str, Mapping[str, Any]]
 Universes = Mapping[str, Mapping[str, Any]]
@@ -103,8 +105,10 @@ def renewed(document: str, universes: Universes, record: Mapping[str, Any]) -> s
     for letter in PAPERS:
         made[f"choices-{letter}"] = alternatives(letter, universes.get(letter, {}))
         made[f"holding-{letter}"] = holding(letter, words, controls, universes)
-    for claim, word in CLAIM.findall(document):
-        made[f"turns-{claim}"] = turned(claim, word, controls, universes, words.get(claim, word))
+    for found in CLAIM.finditer(document):
+        key, word, first = found["claim"], found["word"], FIRST.search(document, found.end())
+        answer = first[1] if first else word
+        made[f"turns-{key}"] = turned(key, word, answer, controls, universes, words.get(key, word))
     for name, lines in made.items():
         text = "\n".join(marked(name, lines))
         document, times = re.subn(
@@ -120,10 +124,13 @@ def home(claim: str) -> str:
     return next(one.id for one in experiments().values() if claim in {predicate.id for predicate in one.predicates})
 
 
-def turned(claim: str, word: str, controls: Controls, universes: Universes, today: str) -> Iterator[str]:
-    """Yield what would turn a claim whose verdict on the page is `word`, and its verdict `today` if that is another."""
+def turned(claim: str, word: str, first: str, controls: Controls, universes: Universes, today: str) -> Iterator[str]:
+    """Yield what would turn a claim whose verdict on the page is `word`, and its verdict `today` if that is another.
+
+    `first` is the answer of the first block of seeds.
+    """
     broken = broken_by(claim, controls.get(home(claim), {}))
-    found = list(turns(claim, word, universes.get(claim.partition("-")[0], {}), broken))
+    found = list(turns(claim, word, first, universes.get(claim.partition("-")[0], {}), broken))
     yield f"What would turn it: {'; '.join(found) or 'nothing on record'}."
     if today != word:
         yield f'Judged anew since, with the quick set: "{today}".'
@@ -145,7 +152,7 @@ def holding(letter: str, words: Mapping[str, str], controls: Controls, universes
 
 def _turned(claim: str, controls: Controls, universes: Universes) -> Iterator[str]:
     universe = universes.get(claim.partition("-")[0], {})
-    return turns(claim, Word.HOLDS, universe, broken_by(claim, controls.get(home(claim), {})))
+    return turns(claim, Word.HOLDS, Word.HOLDS, universe, broken_by(claim, controls.get(home(claim), {})))
 
 
 def plain(text: str) -> str:
@@ -363,7 +370,8 @@ def claim(row: Row, said: Mapping[str, Any], controls: Controls, universes: Univ
         yield f"What decides it: {plain(row['decides'])} ({'; '.join(words)}; runs: {row['runs']}{larger}).\n"
         yield from (f"- {plain(text)}" for text in listed((one["text"], one["met"]) for one in row["checks"]))
         yield ""
-    yield from marked(f"turns-{key}", turned(key, row["verdict"], controls, universes, row["verdict"]))
+    first = "holds" if row["blocks"] and row["blocks"][0]["holds"] else "fails"
+    yield from marked(f"turns-{key}", turned(key, row["verdict"], first, controls, universes, row["verdict"]))
     yield ""
     for tried in said.get("tried", []):
         yield f"- tried: {tried}"

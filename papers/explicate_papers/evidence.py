@@ -71,7 +71,9 @@ def quantities(blocks: Sequence[Block]) -> list[Quantity]:
 def decides(word: Word, made: Sequence[Quantity]) -> str:
     """Return in words what decides a claim; empty if nothing was compared."""
     said = _decides(word, made)
-    seeds = max((one.more_seeds() for one in made), default=0)
+    # One check that surely fails is enough for a claim to fail; to hold it needs all of them.
+    failing = [one.more_seeds() for one in made if not one.met and one.is_open]
+    seeds = min(failing) if failing else max((one.more_seeds() for one in made), default=0)
     if word in (Word.UNDECIDED, Word.DEPENDS) and seeds:
         said += f". About {seeds} seeds in all would end the doubt if the means stay"
     return said
@@ -175,14 +177,17 @@ def listed(made: Iterable[tuple[str, bool]]) -> list[str]:
     return [*(f"✗ {text}" for text in failing), *met[:MET_SHOWN], *rest]
 
 
-def turns(claim: str, word: str, universe: Mapping[str, Any], broken_by: Sequence[str]) -> Iterator[str]:
+def turns(claim: str, word: str, first: str, universe: Mapping[str, Any], broken_by: Sequence[str]) -> Iterator[str]:
     """Yield what would turn a claim of the class `word`, as far as it is on record.
 
-    `universe` is the record of the paper's other choices, `broken_by` names the controls under which the claim fails.
+    `first` is the answer of the first block of seeds, with which that of other choices is compared if the class is
+    ``undecided`` or ``depends on seeds``: they have one block. `universe` is the record of the paper's other choices,
+    `broken_by` names the controls under which the claim fails.
     """
     tried = universe.get("alternatives", {})
-    differing = {name: entry["differs"].get(claim, word) for name, entry in tried.items()}
-    found = [f"{name} ({other})" for name, other in differing.items() if other != word]
+    now = first if word in (Word.UNDECIDED, Word.DEPENDS) else word
+    differing = {name: entry["differs"].get(claim, now) for name, entry in tried.items()}
+    found = [f"{name} ({other})" for name, other in differing.items() if other != now]
     if found:
         yield f"one other choice alone, first block of seeds: {', '.join(found)}"
     elif tried:

@@ -261,7 +261,8 @@ def _predicates(verdicts: Iterable[Verdict], controls: Entry, universe: Entry) -
 
 def _turns(verdict: Verdict, controls: Entry, universe: Entry) -> Iterator[str]:
     claim = verdict.predicate.id
-    yield from turns(claim, verdict.word, universe, broken_by(claim, controls))
+    first = "holds" if verdict.blocks and verdict.blocks[0].holds else "fails"
+    yield from turns(claim, verdict.word, first, universe, broken_by(claim, controls))
     cause = explanations(PAPERS[claim.partition("-")[0]]).get(claim, {}).get("cause", "")
     if cause and verdict.word is not Word.HOLDS:
         yield f"likely cause: {CAUSES[cause]}"

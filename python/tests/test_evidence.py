@@ -111,11 +111,22 @@ def test_what_would_turn_a_claim_is_what_turned_it() -> None:
             "N-P1=20ms": {"differs": {"N-fig1-b": "holds"}},
         }
     }
-    (said,) = turns("N-fig1-a", "fails", universe, [])
+    (said,) = turns("N-fig1-a", "fails", "fails", universe, [])
     assert said == "one other choice alone, first block of seeds: N-P4=keep (holds)"
-    assert list(turns("N-fig1-c", "fails", universe, [])) == ["none of 2 other choices alone"]
-    assert list(turns("N-fig1-a", "holds", universe, ["no loss"])) == [
+    assert list(turns("N-fig1-c", "fails", "fails", universe, [])) == ["none of 2 other choices alone"]
+    assert list(turns("N-fig1-a", "holds", "holds", universe, ["no loss"])) == [
         "none of 2 other choices alone",
         "the control “no loss”",
     ]
-    assert list(turns("N-fig1-a", "holds", {}, [])) == []
+    assert list(turns("N-fig1-a", "holds", "holds", {}, [])) == []
+    (said,) = turns("N-fig1-b", "undecided", "holds", universe, [])
+    assert said.endswith(": N-P4=keep (fails)"), "other choices have one block, so none is undecided"
+
+
+def test_to_fail_one_check_is_enough() -> None:
+    near, far = (at_least(name, Sample.of([0.0, 2.0, 1.0, mean]), 1.2) for name, mean in (("near", 1.0), ("far", 0.5)))
+    made = quantities([block(near, far)])
+    assert all(one.is_open and not one.met for one in made)
+    fewest = min(one.more_seeds() for one in made)
+    assert fewest < max(one.more_seeds() for one in made)
+    assert f"About {fewest} seeds" in decides(Word.UNDECIDED, made)
