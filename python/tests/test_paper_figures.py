@@ -79,3 +79,10 @@ def test_the_total_of_figure_2_is_drawn(tmp_path: Path) -> None:
         assert list(total.y) == pytest.approx([a + b for a, b in zip(clean.y, lossy.y, strict=True)])
         assert set(bottleneck.y) == {5.0}
         assert panel.compared
+
+
+@pytest.mark.usefixtures("native_real")
+def test_utilisations_over_satellites_have_one_scale(tmp_path: Path) -> None:
+    panels = short("Y-fig7", tmp_path, "100s")
+    assert [panel.title.partition(",")[0] for panel in panels] == ["XCP", "VCP", "TCP+REM"]
+    assert all(panel.compared for panel in panels)
