@@ -467,9 +467,12 @@ def _vertical(panel: Panel) -> Range:
 
 
 def _above_zero(line: Line, least: float) -> Line:
-    """Return a line for a logarithmic axis: values of 0 are left out, and bands end at the axis."""
-    y = [value if value > 0 else math.nan for value in line.y]
-    return replace(line, y=y, low=[max(value, least) for value in line.low], high=[max(v, least) for v in line.high])
+    """Return a line for a logarithmic axis: values of 0 are left out with their bands, which end at the axis."""
+
+    def above(values: Sequence[float]) -> list[float]:
+        return [max(value, least) if mean > 0 else math.nan for value, mean in zip(values, line.y, strict=False)]
+
+    return replace(line, y=above(line.y), low=above(line.low), high=above(line.high))
 
 
 def _decades(zero: float, most: float) -> list[tuple[float, str]]:

@@ -169,4 +169,5 @@ def test_what_is_zero_is_not_on_a_logarithmic_axis() -> None:
     curve = Line("", [1.0, 2.0, 3.0], [1.0, 0.1, 0.0], [0.9, 0.0, 0.0], [1.1, 0.2, 0.0])
     _, data = _element(chart(Panel("", "", "", [curve], "y"))[0])
     assert data["series"][0]["y"] == [1, 0.1, None]
-    assert data["series"][0]["low"] == [0.9, 0.1, 0.1]
+    assert data["series"][0]["low"] == [0.9, 0.1, None]
+    assert data["series"][0]["high"] == [1.1, 0.2, None]

@@ -162,6 +162,17 @@ def test_a_logarithmic_axis_tells_its_value(site: Path, open_page: Open) -> None
     assert float(value) == pytest.approx(data["series"][0]["x"][0], rel=1e-3)
 
 
+def test_small_values_of_a_logarithmic_axis_are_powers_of_ten(tmp_path: Path, open_page: Open) -> None:
+    one = experiments()["Y-fig6"]
+    panel = Panel("A fall", "SNR (dB)", "error rate", [Line("1x1", [1.0, 2.0, 3.0], [1.0, 1e-3, 1e-6])], log="y")
+    gallery.write([Outcome(one, effort(one, "quick"), (), (panel,))], tmp_path)
+    page = open_page(tmp_path / "Y-fig6.html").page
+    texts = page.evaluate("[...charts.all.values()][0].plot.axes[1]._values")
+    shown = [text for text in texts if text]
+    assert "1e-4" in shown
+    assert "0" not in shown
+
+
 def test_a_panel_that_names_its_seed_is_not_said_to_show_the_first() -> None:
     line = Line("window", [0.0, 1.0], [1.0, 2.0])
     assert gallery._one_seed(Panel("Window", "time (s)", "packets", [line]))

@@ -115,6 +115,6 @@ def plot(data: Data) -> Sequence[Panel]:
 
     what = "delay of a link (ms)"
     return [
-        Panel("Use of the bottleneck, 50 packets of queue", what, "utilisation", lines(base.utilisation)),
+        Panel("Use of the bottleneck, 50 packets of queue", what, "utilisation", lines(base.utilisation), y_from=0.7),
         Panel("How often the windows fell", what, "back-offs in a run", lines(back_offs)),
     ]
