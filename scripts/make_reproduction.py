@@ -3,7 +3,8 @@
 It reads DIR/verdicts.json, DIR/controls.json and, for the multiverse, tests/multiverse.json. Verdicts and controls
 are also recorded in tests/papers.json; a test checks that those of `--quick` and of `all` agree. Verdicts of enlarged
 experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement. Without DIR only
-what the page says of the multiverse is renewed, and of the experiments that were judged again with ns-2's timer.
+what needs no results is renewed: the multiverse, what would turn a claim, the claims that hold on record, and those
+that were judged again with ns-2's timer. docs/reproduction-figures.md needs none either.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from explicate_papers import multiverse
+from explicate_papers.evidence import CAUSES, listed, turns
 from explicate_papers.freeze import ledger
 from explicate_papers.judge import ENLARGED, explanations
+from explicate_papers.looks import SHOWN, looks
 from explicate_papers.plan import choices
-from explicate_papers.register import JUDGED, PAPERS, experiments
-from explicate_papers.trials import FLIPPED, flipped, outcomes
+from explicate_papers.register import JUDGED, PAPERS, experiments, predicates
+from explicate_papers.trials import FLIPPED, broken_by, flipped, outcomes
 from explicate_papers.verdicts import MEANING, Word
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "reproduction.md"
+FIGURES = ROOT / "docs" / "reproduction-figures.md"
 RECORD = ROOT / "tests" / "papers.json"
 UNIVERSES = ROOT / "tests" / "multiverse.json"
 MOVED = ROOT / "papers" / "explicate_papers" / "stack.toml"
@@ -44,14 +48,23 @@ ordering also on 80 % of them, and on two disjoint blocks of seeds. Judges, plan
 before these runs; changes since then are listed below. If both blocks agree, but the 95 % interval of a decisive mean
 contains its bound, {open}.
 """
-CAUSES = {
-    "paper": "the paper",
-    "parameter": "a parameter that the paper leaves out",
-    "ours": "ours",
-    "register": "our reading of the paper",
-    "open": "not found",
-}
+READERS = """\
+# What a reader looks for in each figure
 
+<!-- Made by `scripts/make_reproduction.py` from `papers/explicate_papers/looks.toml`. -->
+
+A reader who lays our figures beside the papers' looks for something in each. This table says what, and whether our
+figure shows it. Of the papers' figures only what their texts say is known here: "yes" means that what the text says of
+a figure can be seen in ours, or be seen not to be so.
+
+Of {number} experiments {said}. `explicate reproduce NAME --quick -o out`
+draws the figure of an experiment; [The papers, figure by figure](reproduction.md) has the verdicts.
+"""
+
+CLAIM = re.compile(r"^\*\*(?P<claim>[A-Z]-[\w-]+)\*\* (?P<word>[a-z ]+):", re.M)
+"""The head of a claim on the page, with its verdict."""
+FIRST = re.compile(r"seeds from \d+: (holds|fails)")
+"""The answer of the first block of seeds, which every claim that was judged has after its head."""
 Row = dict[str, Any]
 Controls = Mapping[str, Mapping[str, Any]]
 Universes = Mapping[str, Mapping[str, Any]]
@@ -80,11 +93,22 @@ def marked(name: str, lines: Iterable[str]) -> Iterator[str]:
     yield f"<!-- {name}:end -->"
 
 
-def renewed(document: str, universes: Universes) -> str:
-    """Return the page with what it says of the multiverse, and of verdicts that moved, as it is now."""
+def renewed(document: str, universes: Universes, record: Mapping[str, Any]) -> str:
+    """Return the page with what needs no results as it is now, from the multiverse and from the record of verdicts.
+
+    That is the multiverse, verdicts that moved, what would turn a claim, and the claims that hold.
+    """
     number = sum(len(choice.others) for paper in PAPERS.values() for choice in choices(paper).values())
+    controls: Controls = record["controls"]["quick"]
+    words = {claim: word for verdicts in record["quick"].values() for claim, word in verdicts.items()}
     made = {"span": said_of_span(universes, number), "moved": said_of_moved(whole=False)}
-    made |= {f"choices-{letter}": alternatives(letter, universes.get(letter, {})) for letter in PAPERS}
+    for letter in PAPERS:
+        made[f"choices-{letter}"] = alternatives(letter, universes.get(letter, {}))
+        made[f"holding-{letter}"] = holding(letter, words, controls, universes)
+    for found in CLAIM.finditer(document):
+        key, word, first = found["claim"], found["word"], FIRST.search(document, found.end())
+        answer = first[1] if first else word
+        made[f"turns-{key}"] = turned(key, word, answer, controls, universes, words.get(key, word))
     for name, lines in made.items():
         text = "\n".join(marked(name, lines))
         document, times = re.subn(
@@ -95,7 +119,48 @@ def renewed(document: str, universes: Universes) -> str:
     return document
 
 
-def listed(words: list[str]) -> str:
+def home(claim: str) -> str:
+    """Return the experiment of a claim."""
+    return next(one.id for one in experiments().values() if claim in {predicate.id for predicate in one.predicates})
+
+
+def turned(claim: str, word: str, first: str, controls: Controls, universes: Universes, today: str) -> Iterator[str]:
+    """Yield what would turn a claim whose verdict on the page is `word`, and its verdict `today` if that is another.
+
+    `first` is the answer of the first block of seeds.
+    """
+    broken = broken_by(claim, controls.get(home(claim), {}))
+    found = list(turns(claim, word, first, universes.get(claim.partition("-")[0], {}), broken))
+    yield f"What would turn it: {'; '.join(found) or 'nothing on record'}."
+    if today != word:
+        yield f'Judged anew since, with the quick set: "{today}".'
+
+
+def holding(letter: str, words: Mapping[str, str], controls: Controls, universes: Universes) -> Iterator[str]:
+    """Yield the table of a paper's claims that hold: the sentence, what is measured, what would turn it."""
+    body = [
+        [key, plain(one.statement), plain(one.criterion), "; ".join(_turned(key, controls, universes))]
+        for key, one in predicates().items()
+        if words.get(key) == Word.HOLDS and key.startswith(f"{letter}-")
+    ]
+    if body:
+        yield "### Claims that hold\n"
+        yield "Their measured values, and which is nearest to its bound, are on the pages that the command makes.\n"
+        yield from table(["claim", "the sentence", "what we measure", "what would turn it"], body)
+        yield ""
+
+
+def _turned(claim: str, controls: Controls, universes: Universes) -> Iterator[str]:
+    universe = universes.get(claim.partition("-")[0], {})
+    return turns(claim, Word.HOLDS, Word.HOLDS, universe, broken_by(claim, controls.get(home(claim), {})))
+
+
+def plain(text: str) -> str:
+    """Return a text without what Markdown would take for its own."""
+    return re.sub(r"([*<])", r"\\\1", text)
+
+
+def joined(words: list[str]) -> str:
     """``I``, ``I and Y``, ``I, Y and K``."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
@@ -105,7 +170,7 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
     """Yield how many claims hold over all single changes on record, of `number` in all."""
     span = multiverse.span(universes)
     if span:
-        papers = f"paper{'s' * (len(universes) > 1)} {listed(list(universes))}"
+        papers = f"paper{'s' * (len(universes) > 1)} {joined(list(universes))}"
         whose = "" if span.alternatives == number else f" of the claims of {papers}"
         rest = "" if span.alternatives == number else "; the other alternatives have not been run yet"
         yield (
@@ -126,7 +191,7 @@ def said_of_moved(whole: bool) -> Iterator[str]:
         f"{number - len(older)} of {number} experiments have been judged again with it, both blocks of the quick set."
     )
     if not whole:
-        verdicts = f", and the verdicts of {listed(older)}" if older else ""
+        verdicts = f", and the verdicts of {joined(older)}" if older else ""
         yield (
             "Everything else on this page was made before, and before judges were changed to the papers' sentences: "
             f"counts, measured values, controls, enlarged experiments{verdicts}. "
@@ -239,9 +304,12 @@ def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Unive
         yield ""
     yield from marked(f"choices-{letter}", alternatives(letter, universes.get(letter, {})))
     yield from controlled(rows, controls)
+    words = {row["predicate"]: row["verdict"] for row in rows}
+    yield from marked(f"holding-{letter}", holding(letter, words, controls, universes))
+    yield ""
     for row in rows:
         if row["verdict"] != Word.HOLDS:
-            yield from claim(row, explanations(about).get(row["predicate"], {}))
+            yield from claim(row, explanations(about).get(row["predicate"], {}), controls, universes)
 
 
 def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
@@ -283,22 +351,28 @@ def controlled(rows: Sequence[Row], controls: Controls) -> Iterator[str]:
         yield ""
 
 
-def claim(row: Row, said: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the reason why a claim does not hold: measurements of each block, settings tried, likely cause."""
-    yield f"**{row['predicate']}** {row['verdict']}: {row['statement']}.\n"
+def claim(row: Row, said: Mapping[str, Any], controls: Controls, universes: Universes) -> Iterator[str]:
+    """Yield why a claim does not hold: the sentence, what is measured and decides, what would turn it, the cause."""
+    key = row["predicate"]
+    yield f"**{key}** {row['verdict']}: {row['statement']}.\n"
     if row["instead"]:
         yield from table(["criterion", "judged instead, because"], [[row["criterion"], row["instead"]]])
         yield ""
     else:
-        yield f"Criterion: {row['criterion']}.\n"
-    for block in row["blocks"]:
-        if block["holds"] is not None and block["measured"]:
-            checks = block["measured"].split("; ")
-            word = "holds" if block["holds"] else "fails"
-            more = " …" if len(checks) > 8 else ""
-            yield f"- seeds from {block['first_seed']}: {word}; {'; '.join(checks[:8])}{more}"
-    if row["runs"]:
-        yield f"- runs: {row['runs']}{', four times the plan' if row['enlarged'] else ''}\n"
+        yield f"What we measure: {plain(row['criterion'])}.\n"
+    words = [
+        f"seeds from {block['first_seed']}: {'holds' if block['holds'] else 'fails'}"
+        for block in row["blocks"]
+        if block["holds"] is not None
+    ]
+    if words:
+        larger = ", four times the plan" if row["enlarged"] else ""
+        yield f"What decides it: {plain(row['decides'])} ({'; '.join(words)}; runs: {row['runs']}{larger}).\n"
+        yield from (f"- {plain(text)}" for text in listed((one["text"], one["met"]) for one in row["checks"]))
+        yield ""
+    first = "holds" if row["blocks"] and row["blocks"][0]["holds"] else "fails"
+    yield from marked(f"turns-{key}", turned(key, row["verdict"], first, controls, universes, row["verdict"]))
+    yield ""
     for tried in said.get("tried", []):
         yield f"- tried: {tried}"
     if said.get("tried"):
@@ -307,6 +381,24 @@ def claim(row: Row, said: Mapping[str, Any]) -> Iterator[str]:
         yield f"Likely cause: {CAUSES[said['cause']]}. {said['text']}\n"
     elif row["note"] and not row["instead"]:
         yield f"{row['note'][0].upper()}{row['note'][1:]}.\n"
+
+
+def figures_page() -> str:
+    """Return the page that says what a reader looks for in each figure."""
+    found = looks()
+    count = Counter(one.shown for one in found.values())
+    words = dict(zip(SHOWN, ("show it", "show a part", "do not show it"), strict=True))
+    said = joined([f"{count[word]} {text}" for word, text in words.items() if count[word]])
+    parts = [READERS.format(number=len(found), said=said)]
+    for letter, about in PAPERS.items():
+        body = [
+            [key, one.figure, found[key].sought, found[key].shown, found[key].lacks]
+            for key, one in experiments().items()
+            if one.paper is about
+        ]
+        head = ["experiment", "source", "a reader looks for", "shown", "lacking"]
+        parts += [f"## {letter}: {about.authors}\n", *table(head, body), ""]
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def page(rows: Sequence[Row], controls: Controls, universes: Universes) -> str:
@@ -331,18 +423,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="DIR, with verdicts.json and controls.json")
     args = parser.parse_args()
+    FIGURES.write_text(figures_page(), encoding="utf-8")
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
     if args.folder is None:
         document = DOCUMENT.read_text(encoding="utf-8")
-        DOCUMENT.write_text(renewed(document, multiverse.load(UNIVERSES)), encoding="utf-8")
+        DOCUMENT.write_text(renewed(document, multiverse.load(UNIVERSES), record), encoding="utf-8")
         return
     rows: list[Row] = json.loads((args.folder / "verdicts.json").read_text(encoding="utf-8"))
     effort = rows[0]["effort"]
     kept = args.folder / "controls.json"
     controls: Controls = json.loads(kept.read_text(encoding="utf-8")).get(effort, {}) if kept.is_file() else {}
-    record = json.loads(RECORD.read_text(encoding="utf-8"))
-    plain, enlarged = record[effort], {}
+    usual, enlarged = record[effort], {}
     for row in rows:
-        kept = enlarged if row["enlarged"] else plain
+        kept = enlarged if row["enlarged"] else usual
         kept.setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
     record[f"{effort}, enlarged"] = enlarged
     record["controls"][effort] = controls

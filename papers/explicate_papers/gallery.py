@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib import resources
@@ -24,12 +24,15 @@ from explicate.report import script, style
 from explicate.source import Source
 from explicate_papers import multiverse
 from explicate_papers.controls import KINDS
+from explicate_papers.evidence import CAUSES, MET_SHOWN, decides, turns
 from explicate_papers.freeze import ledger
-from explicate_papers.judge import ENLARGED, Outcome, Verdict
+from explicate_papers.judge import ENLARGED, Outcome, Verdict, explanations
+from explicate_papers.looks import looks
 from explicate_papers.plan import Choice, choices, seeds
 from explicate_papers.register import PAPERS, Experiment, Paper, experiments
-from explicate_papers.study import Case, Panel
-from explicate_papers.verdicts import COUNTED, MEANING, Block, Word
+from explicate_papers.study import Case, Line, Panel
+from explicate_papers.trials import broken_by
+from explicate_papers.verdicts import COUNTED, MEANING, Word
 
 STYLES = {Word.HOLDS: "holds", Word.FAILS: "fails"}
 """The style of a class on a page; all others have ``open``."""
@@ -55,7 +58,8 @@ def write(
     for outcome in outcomes:
         downloads = _scenarios(outcome, folder)
         entry = (controls or {}).get(outcome.experiment.id, {})
-        write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads, entry))
+        universe = (universes or {}).get(outcome.experiment.paper.letter, {})
+        write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads, entry, universe))
     write_text(folder / "index.html", _index(outcomes, universes or {}))
     rows = [verdict.row() for outcome in outcomes for verdict in outcome.verdicts]
     write_text(folder / "verdicts.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
@@ -154,7 +158,7 @@ def _card(outcome: Outcome) -> str:
     )
 
 
-def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls: Entry) -> str:
+def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls: Entry, universe: Entry) -> str:
     one = outcome.experiment
     facts = {
         "Source": one.figure,
@@ -168,7 +172,8 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls
         + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
         + "</dl>"
     )
-    parts = [_figure(outcome.panels), _predicates(outcome.verdicts, controls), _changes(one), _setup(outcome)]
+    parts = [_figure(outcome.panels), _look(one), _predicates(outcome.verdicts, controls, universe)]
+    parts += [_changes(one), _setup(outcome)]
     parts += [choice_table(outcome), _downloads(downloads)]
     nav = f'<nav><a href="index.html#{one.paper.slug}">All experiments</a></nav>'
     return _page(f"{one.id}: {one.title}", nav, lead, "\n".join(filter(None, parts)))
@@ -219,25 +224,52 @@ def _asset(name: str) -> str:
 # ------------------------------------------------------------------------------------------------- parts
 
 
+def _look(experiment: Experiment) -> str:
+    """Show what a reader of the paper looks for in the figure, and whether it is there."""
+    look = looks()[experiment.id]
+    lacks = f"; lacking: {look.lacks}" if look.lacks else ""
+    return (
+        f'<p class="about">A reader of the paper looks for: {escape(look.sought)}. '
+        f"Shown here: {look.shown}{escape(lacks)}.</p>"
+    )
+
+
 def _tally(verdicts: Sequence[Verdict]) -> str:
     counts = {word: sum(verdict.word is word for verdict in verdicts) for word in Word}
     return ", ".join(f"{number} {COUNTED[word]}" for word, number in counts.items() if number)
 
 
-def _predicates(verdicts: Iterable[Verdict], controls: Entry) -> str:
+def _predicates(verdicts: Iterable[Verdict], controls: Entry, universe: Entry) -> str:
     items = []
     for verdict in verdicts:
+        predicate = verdict.predicate
+        facts = {
+            "The sentence": predicate.statement,
+            "What we measure": f"{predicate.criterion} (basis: {predicate.basis}; {_runs(verdict)})",
+            "What decides it": decides(verdict.word, verdict.quantities),
+            "What would turn it": "; ".join(_turns(verdict, controls, universe)) or "nothing on record",
+        }
         note = f"<p>{escape(verdict.note)}</p>" if verdict.note and not verdict.instead else ""
-        judged = "no seed changes it; " if verdict.deterministic else ""
+        rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
         items.append(
-            f'<li id="{verdict.predicate.id}"><p><span class="verdict {STYLES.get(verdict.word, "open")}">'
-            f"{verdict.word.value}</span> "
-            f'{escape(verdict.predicate.statement)} <span class="id">{verdict.predicate.id}</span></p>'
-            f'<p class="about">Criterion: {escape(verdict.predicate.criterion)} '
-            f"(basis: {escape(verdict.predicate.basis)}; {judged}runs: {verdict.runs})</p>{_instead(verdict)}"
-            f"{''.join(_block(verdict, block) for block in verdict.blocks)}{note}{_trials(verdict, controls)}</li>"
+            f'<li id="{predicate.id}"><p><span class="verdict {STYLES.get(verdict.word, "open")}">'
+            f'{verdict.word.value}</span> <span class="id">{predicate.id}</span></p><dl class="claim">{rows}</dl>'
+            f"{_instead(verdict)}{_measured(verdict)}{note}{_trials(verdict, controls)}</li>"
         )
     return f'<section><h2>Claims</h2><ul class="predicates">{"".join(items)}</ul></section>'
+
+
+def _turns(verdict: Verdict, controls: Entry, universe: Entry) -> Iterator[str]:
+    claim = verdict.predicate.id
+    first = "holds" if verdict.blocks and verdict.blocks[0].holds else "fails"
+    yield from turns(claim, verdict.word, first, universe, broken_by(claim, controls))
+    cause = explanations(PAPERS[claim.partition("-")[0]]).get(claim, {}).get("cause", "")
+    if cause and verdict.word is not Word.HOLDS:
+        yield f"likely cause: {CAUSES[cause]}"
+
+
+def _runs(verdict: Verdict) -> str:
+    return f"{'no seed changes it; ' if verdict.deterministic else ''}runs: {verdict.runs}"
 
 
 def _instead(verdict: Verdict) -> str:
@@ -252,15 +284,22 @@ def _instead(verdict: Verdict) -> str:
     return f'<dl class="beside">{cells}</dl>'
 
 
-def _block(verdict: Verdict, block: Block) -> str:
-    if block.holds is None:
+def _measured(verdict: Verdict) -> str:
+    """Show what was compared, over the seeds of all blocks: what is not met first, the long rest folded."""
+    words = [
+        f"seeds from {block.first_seed}: {'holds' if block.holds else 'fails'}"
+        for block in verdict.blocks
+        if block.holds is not None
+    ]
+    if not words:
         return ""
-    word = "holds" if block.holds else "fails"
-    title = f'<p class="about">Seeds from {block.first_seed}: {word}</p>' if len(verdict.blocks) > 1 else ""
-    if block is not verdict.blocks[0] and block.measured == verdict.blocks[0].measured:
-        return f'<p class="about">Seeds from {block.first_seed}: {word}; measured as before</p>'
-    said = [f"{'' if check.holds else '✗ '}{check}" for check in block.checks] or [f"✗ {block.note}"]
-    return f"{title}<ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>"
+    made = verdict.quantities
+    first = [one for one in made if not one.met] + [one for one in made if one.met][:MET_SHOWN]
+    rest = made[len(first) :]
+    items = "".join(f"<li>{'' if one.met else '✗ '}{escape(one.text)}</li>" for one in first)
+    more = "".join(f"<li>{escape(one.text)}</li>" for one in rest)
+    folded = f"<details><summary>{len(rest)} more that are met</summary><ul>{more}</ul></details>" if rest else ""
+    return f'<p class="about">{"; ".join(words).capitalize()}</p><ul>{items}</ul>{folded}'
 
 
 def _trials(verdict: Verdict, controls: Entry) -> str:
@@ -361,7 +400,8 @@ def _downloads(downloads: Sequence[tuple[str, str]]) -> str:
 def _figure(panels: Sequence[Panel]) -> str:
     if not panels:
         return ""
-    drawn = [chart(panel) for panel in panels]
+    common = common_range(panels)
+    drawn = [chart(panel, common if panel.compared else None) for panel in panels]
     shared = len({names for _, names in drawn}) == 1
     parts, alone = [], False
     for panel, (svg, names) in zip(panels, drawn, strict=True):
@@ -388,8 +428,9 @@ def _one_seed(panel: Panel) -> bool:
     return over_time and "seed" not in panel.title and not any(line.low for line in panel.lines)
 
 
-def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
-    """Return a panel as SVG, and the names of its lines."""
+def chart(panel: Panel, y: Range | None = None) -> tuple[str, tuple[str, ...]]:
+    """Return a panel as SVG, and the names of its lines; `y` is its vertical axis, if others have the same."""
+    y = y or _vertical(panel)
     # Points of a paper's numbers have error bars without width, which determine their size.
     lines = [
         replace(one, low=one.low or one.y, high=one.high or one.y) if one.points else one
@@ -399,15 +440,45 @@ def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
         # Side by side, so that no point hides another.
         shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
         lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
+    if panel.zero is not None:
+        lines = [replace(one, x=[x or panel.zero for x in one.x]) for one in lines]
+    if "y" in panel.log:
+        lines = [_above_zero(one, y[0]) for one in lines]
     series = [
         Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names) or one.points)
         for place, one in enumerate(lines)
     ]
     xs = [value for one in lines for value in one.x]
     x = (0.5, len(panel.names) + 0.5) if panel.names else _range(xs, "x" in panel.log, _beginning(xs))
-    y = _range([value for one in lines for value in (*one.y, *one.high)], "y" in panel.log, panel.y_from)
     axes = Axes(panel.title, panel.x_label, panel.y_label, x, y, log=panel.log, x_names=panel.names)
-    return line_chart(axes, series), tuple(one.name for one in lines)
+    named = [] if panel.zero is None else [(panel.zero, "0"), *_decades(panel.zero, x[1])]
+    return line_chart(axes, series, names=named), tuple(one.name for one in lines)
+
+
+def common_range(panels: Sequence[Panel]) -> Range | None:
+    """Return the vertical axis of the panels that are compared; None if there are none."""
+    ranges = [_vertical(panel) for panel in panels if panel.compared]
+    return (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
+
+
+def _vertical(panel: Panel) -> Range:
+    values = [value for one in list(panel.lines)[:MOST_SERIES] for value in (*one.y, *one.high)]
+    return _range(values, "y" in panel.log, panel.y_from)
+
+
+def _above_zero(line: Line, least: float) -> Line:
+    """Return a line for a logarithmic axis: values of 0 are left out with their bands, which end at the axis."""
+
+    def above(values: Sequence[float]) -> list[float]:
+        return [max(value, least) if mean > 0 else math.nan for value, mean in zip(values, line.y, strict=False)]
+
+    return replace(line, y=above(line.y), low=above(line.low), high=above(line.high))
+
+
+def _decades(zero: float, most: float) -> list[tuple[float, str]]:
+    """Return the powers of ten between the place of 0, which it does not touch, and `most`, with their labels."""
+    first, last = math.floor(math.log10(zero)) + 1, math.floor(math.log10(most) + 1e-9)
+    return [(10.0**power, f"{10.0**power:g}") for power in range(first, last + 1)]
 
 
 def _beginning(values: Sequence[float]) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from explicate.errors import BadInputError
 from explicate.results import Results
 from explicate_papers.controls import Mutation
+from explicate_papers.evidence import Quantity, decides, quantities
 from explicate_papers.plan import BLOCKS, effort, seeds, studies
 from explicate_papers.register import Experiment, Paper, Predicate
 from explicate_papers.statistics import Check
@@ -66,6 +67,11 @@ class Verdict:
         """The number of runs of all blocks."""
         return sum(block.runs for block in self.blocks)
 
+    @cached_property
+    def quantities(self) -> Sequence[Quantity]:
+        """What was compared, over all blocks; what is not met comes first."""
+        return quantities(self.blocks)
+
     def row(self) -> dict[str, Any]:
         """Return the verdict as ``explicate reproduce --json`` prints it."""
         return {
@@ -79,6 +85,8 @@ class Verdict:
             "blocks": [
                 {"first_seed": one.first_seed, "holds": one.holds, "measured": one.measured} for one in self.blocks
             ],
+            "checks": [{"text": one.text, "met": one.met} for one in self.quantities],
+            "decides": decides(self.word, self.quantities),
             "instead": self.instead,
             "deterministic": self.deterministic,
             "enlarged": bool(self.opened),

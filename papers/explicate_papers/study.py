@@ -133,8 +133,9 @@ class Line:
 class Panel:
     """One part of a figure; an axis is logarithmic if its name is in `log` (``x``, ``y``).
 
-    The vertical axis begins at `y_from`, or below it where a value is less. With `names` the places 1, 2 and so on of
-    the horizontal axis have these labels, and points are not joined.
+    The vertical axis begins at `y_from`, or below it where a value is less. Panels of a figure that are `compared` have
+    one vertical axis. With `names` the places 1, 2 and so on of the horizontal axis have these labels, and points are
+    not joined. With `zero` a logarithmic horizontal axis has a place for 0 there, which is labelled so.
     """
 
     title: str
@@ -144,6 +145,8 @@ class Panel:
     log: str = ""
     y_from: float = 0.0
     names: Sequence[str] = ()
+    compared: bool = False
+    zero: float | None = None
 
 
 Plot = Callable[[Data], Sequence[Panel]]

@@ -166,6 +166,12 @@ def flipped(entries: Mapping[str, dict[str, Any]]) -> set[str]:
     return {claim for claim, outcome, _ in outcomes(entries) if outcome == FLIPPED}
 
 
+def broken_by(claim: str, entry: Mapping[str, Any]) -> list[str]:
+    """Return the names of an experiment's controls that make a claim fail; `entry` is their record."""
+    made = outcomes({"": {"controls": {}, **entry}})
+    return [name for found, outcome, name in made if (found, outcome) == (claim, FLIPPED)]
+
+
 def outcomes(entries: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
     """Yield the claim, the outcome and the control's name of every trial on record."""
     for entry in entries.values():

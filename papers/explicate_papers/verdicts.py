@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
@@ -109,13 +109,21 @@ def open_checks(blocks: Sequence[Sequence[Check]]) -> list[list[bool]]:
     pooled. A check that only one block has is judged by its values.
     """
     made: list[list[bool]] = [[] for _ in blocks]
-    for row in zip_longest(*blocks):
-        there = [check for check in row if check is not None]
-        together = len(there) == len(row) and len({(_name(check), len(check.bounds)) for check in there}) == 1
-        for place, check in enumerate(row):
-            if check is not None:
-                made[place].append(contains_a_bound(there if together else [check]))
+    for row in corresponding(blocks):
+        open_ = contains_a_bound(list(row.values()))
+        for place in row:
+            made[place].append(open_)
     return made
+
+
+def corresponding(blocks: Sequence[Sequence[Check]]) -> Iterator[dict[int, Check]]:
+    """Yield checks that compare the same quantity, by the place of their block; a check alone if no other does."""
+    for row in zip_longest(*blocks):
+        there = {place: check for place, check in enumerate(row) if check is not None}
+        if len(there) == len(row) and len({(_name(check), len(check.bounds)) for check in there.values()}) == 1:
+            yield there
+        else:
+            yield from ({place: check} for place, check in there.items())
 
 
 def _name(check: Check) -> str:

@@ -126,10 +126,16 @@ def thin(x: Sequence[float], y: Sequence[float], columns: int) -> list[Point]:
     return kept
 
 
-def line_chart(axes: Axes, series: Sequence[Series], columns: int = COLUMNS) -> str:
-    """Return the element of a chart with `series`, whose lines are thinned to `columns` columns."""
+def line_chart(
+    axes: Axes, series: Sequence[Series], columns: int = COLUMNS, names: Sequence[tuple[float, str]] = ()
+) -> str:
+    """Return the element of a chart with `series`, whose lines are thinned to `columns` columns.
+
+    `names` are labels of places on the horizontal axis, instead of numbers.
+    """
     lines = [_line(one, columns) for one in series]
-    return _element(f"{axes.title}. Lines: {', '.join(one.name for one in series)}.", {**axes.data(), "series": lines})
+    data = {**axes.data(names), "series": lines}
+    return _element(f"{axes.title}. Lines: {', '.join(one.name for one in series)}.", data)
 
 
 def bar_chart(axes: Axes, bars: Sequence[Bar], names: Sequence[tuple[float, str]] = ()) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from explicate.charts import Axes, Bar, Series, bar_chart, line_chart, round_up, thin, ticks
 from explicate.text import amount, number, percent, rate, table
-from explicate_papers.gallery import chart
+from explicate_papers.gallery import chart, common_range
 from explicate_papers.statistics import Sample
 from explicate_papers.study import Line, Panel
 
@@ -143,3 +143,31 @@ def test_an_axis_need_not_begin_at_zero() -> None:
     assert data["y"]["range"][0] == 0.9
     _, below = _element(chart(Panel("", "", "", [Line("", [0.0, 1.0], [0.5, 1.0])], y_from=0.9))[0])
     assert below["y"]["range"][0] <= 0.5
+
+
+def test_compared_panels_have_one_vertical_axis() -> None:
+    low, high, alone = (
+        Panel(name, "time (s)", "share", [Line("", [0.0, 1.0], [0.0, top])], compared=compared)
+        for name, top, compared in (("low", 1.0, True), ("high", 8.0, True), ("alone", 90.0, False))
+    )
+    common = common_range([low, high, alone])
+    assert common == (0.0, 8.0)
+    assert _element(chart(low, common)[0])[1]["y"]["range"] == [0.0, 8.0]
+    assert _element(chart(low)[0])[1]["y"]["range"] == [0.0, 1.0]
+    assert common_range([alone]) is None
+
+
+def test_a_logarithmic_axis_has_a_place_for_zero() -> None:
+    curve = Line("", [0.0, 0.01, 1.0, 10.0], [4.0, 3.0, 2.0, 1.0])
+    _, data = _element(chart(Panel("", "loss (%)", "rate", [curve], "x", zero=0.003))[0])
+    assert data["series"][0]["x"] == [0.003, 0.01, 1, 10]
+    assert data["x"]["names"] == [[0.003, "0"], [0.01, "0.01"], [0.1, "0.1"], [1, "1"], [10, "10"]]
+    assert data["x"]["range"] == [0.003, 10]
+
+
+def test_what_is_zero_is_not_on_a_logarithmic_axis() -> None:
+    curve = Line("", [1.0, 2.0, 3.0], [1.0, 0.1, 0.0], [0.9, 0.0, 0.0], [1.1, 0.2, 0.0])
+    _, data = _element(chart(Panel("", "", "", [curve], "y"))[0])
+    assert data["series"][0]["y"] == [1, 0.1, None]
+    assert data["series"][0]["low"] == [0.9, 0.1, None]
+    assert data["series"][0]["high"] == [1.1, 0.2, None]

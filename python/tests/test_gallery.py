@@ -87,7 +87,11 @@ def test_a_reader_finds_the_way(site: Path, open_page: Open) -> None:
     assert texts[:6] == ["holds", "fails", "not judged", "depends on seeds", "cannot fail", "undecided"]
     first, _, third = (page.locator(".predicates > li").nth(place).inner_text() for place in range(3))
     assert "flipped under control “silence”" in first
-    assert "Seeds from 1001: fails" in first
+    assert "seeds from 1001: fails" in first
+    for fact in ("The sentence", "What we measure", "What decides it", "What would turn it"):
+        assert fact in first
+    assert "I-P3=0.5bdp (fails)" in first
+    assert "the control “silence”" in first
     assert "Judged instead, because" in third
     assert "its square, because <it> is known" in third
     page.click("nav a")
@@ -108,6 +112,21 @@ def test_the_page_tells_the_facts_of_its_cases(site: Path, open_page: Open) -> N
     charts = [json.loads(chart.get_attribute("data-chart") or "") for chart in page.locator(".chart").all()]
     assert sum(one["kind"] == "dots" for chart in charts for one in chart["series"]) == 2
     assert page.locator(".legend path.dots").count() == 2
+
+
+def test_a_failing_check_is_first_and_the_long_rest_is_folded(tmp_path: Path, open_page: Open) -> None:
+    one = experiments()["K-fig2"]
+    met = [at_least(f"met {name}", Sample.of([1.0, 2.0]), 1.2) for name in "abcdefghijklmnop"]
+    failing = at_least("not met", Sample.of([1.0, 2.0]), 1.7)
+    blocks = tuple(Block(first, False, (*met, failing), 4) for first in (1, 1001))
+    verdict = Verdict(one.id, "quick", one.predicates[0], Word.FAILS, blocks)
+    gallery.write([Outcome(one, effort(one, "quick"), (verdict,))], tmp_path)
+    page = open_page(tmp_path / "K-fig2.html").page
+    shown = [item.inner_text() for item in page.locator(".predicates > li > ul > li").all()]
+    assert shown[0].startswith("✗ not met: 1.5 ± ")
+    assert len(shown) == 9
+    assert page.locator(".predicates summary").inner_text() == "8 more that are met"
+    assert "A reader of the paper looks for" in page.locator("main").inner_text()
 
 
 def test_the_index_tells_what_other_choices_bring(site: Path, open_page: Open) -> None:
@@ -141,6 +160,17 @@ def test_a_logarithmic_axis_tells_its_value(site: Path, open_page: Open) -> None
     name, value = page.eval_on_selector(".u-legend tr", "row => [...row.children].map(cell => cell.textContent)")
     assert name == "loss rate"
     assert float(value) == pytest.approx(data["series"][0]["x"][0], rel=1e-3)
+
+
+def test_small_values_of_a_logarithmic_axis_are_powers_of_ten(tmp_path: Path, open_page: Open) -> None:
+    one = experiments()["Y-fig6"]
+    panel = Panel("A fall", "SNR (dB)", "error rate", [Line("1x1", [1.0, 2.0, 3.0], [1.0, 1e-3, 1e-6])], log="y")
+    gallery.write([Outcome(one, effort(one, "quick"), (), (panel,))], tmp_path)
+    page = open_page(tmp_path / "Y-fig6.html").page
+    texts = page.evaluate("[...charts.all.values()][0].plot.axes[1]._values")
+    shown = [text for text in texts if text]
+    assert "1e-4" in shown
+    assert "0" not in shown
 
 
 def test_a_panel_that_names_its_seed_is_not_said_to_show_the_first() -> None:

@@ -358,8 +358,8 @@ def test_the_command_prints_verdicts_and_writes_the_gallery(tmp_path: Path, caps
     assert [row["predicate"] for row in rows] == [one.id for one in experiments()["I-fig2"].predicates]
     assert status == (1 if any(row["verdict"] == "fails" for row in rows) else 0)
     assert set(rows[0]) == {
-        "experiment", "effort", "predicate", "basis", "statement", "criterion", "verdict", "blocks", "instead",
-        "deterministic", "enlarged", "opened", "measured", "runs", "pass", "note",
+        "experiment", "effort", "predicate", "basis", "statement", "criterion", "verdict", "blocks", "checks",
+        "decides", "instead", "deterministic", "enlarged", "opened", "measured", "runs", "pass", "note",
     }  # fmt: skip
     assert (tmp_path / "index.html").is_file()
     assert "Sensitivity of plain XCP" in (tmp_path / "I-fig2.html").read_text(encoding="utf-8")

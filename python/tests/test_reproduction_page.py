@@ -46,6 +46,9 @@ def rows() -> list[dict[str, Any]]:
                     "criterion": predicate.criterion,
                     "verdict": word.value,
                     "blocks": [{"first_seed": first, **block} for first in (1, 1001)],
+                    "checks": [{"text": f"rate {n}: 3 (wanted ≥ 4)", "met": False} for n in range(9)]
+                    + [{"text": f"share {n}: 0.5 (wanted ≥ 0.4)", "met": True} for n in range(20)],
+                    "decides": "9 of 29 checks are not met, marked ✗",
                     "instead": "the mean, because packets are few" if word is Word.NOT_JUDGED else "",
                     "deterministic": False,
                     "enlarged": one.id == "I-fig2",
@@ -94,15 +97,51 @@ def test_what_it_says_of_the_multiverse_is_renewed_alone(page: str) -> None:
     chosen = {key: "holds" for key in predicates() if key.startswith("K-")}
     others = {"K-P1=1": {"experiments": 1, "differs": {"K-fig1-a": "fails"}, "errors": {}}}
     universes = {"K": {"chosen": chosen, "alternatives": others}}
-    renewed = str(script().renewed(page, universes))
+    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    renewed = str(script().renewed(page, universes, record))
     assert "of the claims of paper K" in renewed
     assert "K-fig1-a fails" in renewed
     assert "I-fig2-a fails; I-fig2-b fails" not in renewed
-    assert script().renewed(renewed, universes) == renewed
-    kept = [line for line in page.splitlines() if line.startswith("Criterion: ")]
-    assert kept == [line for line in renewed.splitlines() if line.startswith("Criterion: ")]
+    assert script().renewed(renewed, universes, record) == renewed
+    kept = [line for line in page.splitlines() if line.startswith("What we measure: ")]
+    assert kept == [line for line in renewed.splitlines() if line.startswith("What we measure: ")]
     with pytest.raises(SystemExit, match="make it from a folder"):
-        script().renewed("# Another page", universes)
+        script().renewed("# Another page", universes, record)
+
+
+def test_a_claim_shows_all_that_is_not_met_and_what_would_turn_it(page: str) -> None:
+    claim = next(row["predicate"] for row in rows() if row["verdict"] == Word.FAILS and row["predicate"][0] == "I")
+    part = page[page.index(f"**{claim}** fails: ") :].split("\n**", 1)[0]
+    assert [f"- ✗ rate {n}: 3 (wanted ≥ 4)" in part for n in range(9)] == [True] * 9
+    assert part.index("- ✗ rate 8") < part.index("- share 0")
+    assert "- … and 12 more that are met" in part
+    assert "What we measure: " in part
+    assert "What decides it: 9 of 29 checks are not met, marked ✗ (seeds from 1: fails; seeds from 1001: fails" in part
+    assert "What would turn it: " in part
+
+
+def test_claims_that_hold_have_a_table(page: str) -> None:
+    held = [row["predicate"] for row in rows() if row["verdict"] == Word.HOLDS]
+    for claim in held:
+        assert f"\n| {claim} | " in page
+    universes = {"I": {"alternatives": {"I-P1=5ms": {"differs": {"I-fig2-a": "fails"}}}}}
+    (line,) = (line for line in script().holding("I", {"I-fig2-a": "holds"}, {}, universes) if "I-fig2-a" in line)
+    assert "I-P1=5ms (fails)" in line
+    assert predicates()["I-fig2-a"].statement in line
+
+
+def test_the_committed_pages_are_up_to_date() -> None:
+    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    committed = script().DOCUMENT.read_text(encoding="utf-8")
+    renewed = script().renewed(committed, multiverse.load(script().UNIVERSES), record)
+    assert renewed == committed, "scripts/make_reproduction.py renews the page"
+    assert script().FIGURES.read_text(encoding="utf-8") == script().figures_page()
+
+
+def test_the_page_of_figures_has_every_experiment() -> None:
+    page = script().figures_page()
+    for key in experiments():
+        assert page.count(f"\n| {key} | ") == 1, key
 
 
 def test_verdicts_that_moved_are_those_on_record(page: str) -> None:

@@ -47,13 +47,17 @@ SHOWN_S, BIN_S = 100, 1
 
 
 def panel(data: Data, system: str, title: str) -> Panel:
-    """Return the sums over time of one system's first seed, the first seconds in bins."""
+    """Return both sums of one system's first seed and their total over time, the first seconds in bins."""
     results = data.runs(system)[0]
+    clean, lossy = (base.in_bins(base.over_time(results, link), BIN_S, SHOWN_S) for link in (base.CLEAN, base.LOSSY))
+    total = clean.with_columns(value=clean["value"] + lossy["value"])
+    frames = {"loss-free": clean, "lossy": lossy, "total": total}
     lines = [
-        Line.series(name, base.in_bins(base.over_time(results, link), BIN_S, SHOWN_S), 1e6)
-        for name, link in (("loss-free", base.CLEAN), ("lossy", base.LOSSY))
+        *(Line.series(name, frame, 1e6) for name, frame in frames.items()),
+        Line("bottleneck", [0, SHOWN_S], [base.RATE_MBPS] * 2),
     ]
-    return Panel(f"{title}, first seed", "time (s)", f"throughput in {BIN_S} s (Mbit/s)", lines)
+    label = f"throughput in {BIN_S} s (Mbit/s)"
+    return Panel(f"{title}, first seed", "time (s)", label, lines, compared=True)
 
 
 @study.plot

@@ -58,5 +58,5 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Sums over time."""
-    return [panel(data, MONITOR, "(c) LR-LMXCP")]
+    """Sums over time, with those of panel (b) beside them."""
+    return [panel(data, MONITOR, "(c) LR-LMXCP"), panel(data, TIMER, f"(b) {data.effort.choices['D-P9']}")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from explicate.results import Results
 from explicate_papers import metrics
@@ -116,13 +117,21 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """F against the receiver's window."""
+    """F against the receiver's window, and the throughput of the lossy half.
+
+    A window below cwnd stops both halves, so F rises again there; what the lossy flows carry does not.
+    """
     grid = windows(data.effort)
-    lines = [
-        Line.of(f"{system}, D{threshold}", grid, [base.fairness(data, system, threshold, window) for window in grid])
-        for system in SYSTEMS
-        for threshold in THRESHOLDS
-    ]
+    labels = {f"{system}, D{threshold}": (system, threshold) for system in SYSTEMS for threshold in THRESHOLDS}
+    ratios = [Line.of(name, grid, [base.fairness(data, *label, w) for w in grid]) for name, label in labels.items()]
+    lossy = [Line.of(name, grid, [base.sums(data, *label, w)[1] for w in grid]) for name, label in labels.items()]
+    cwnd = data.measure((SYSTEMS[0], max(THRESHOLDS), ENOUGH), mean_window).mean
+    x, top = "receiver window (packets)", max(y for line in lossy for y in line.y)
+    panels = (
+        Panel("Fairness ratio at 5 % loss", x, "lossy / loss-free throughput", ratios, "x"),
+        Panel("Lossy half at 5 % loss", x, "sum of throughput (Mbit/s)", lossy, "x"),
+    )
     return [
-        Panel("Fairness ratio at 5 % loss", "receiver window (packets)", "lossy / loss-free throughput", lines, "x")
+        replace(panel, lines=[*panel.lines, Line(f"mean cwnd of {SYSTEMS[0]}", [cwnd, cwnd * 1.001], [0.0, high])])
+        for panel, high in zip(panels, (1.0, top), strict=True)
     ]

@@ -6,7 +6,7 @@ the next back-off, a round trip later at least, falls into another sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from explicate.results import Results
@@ -106,10 +106,15 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Utilisation against delay."""
+    """Utilisation against delay, and the back-offs that the text blames."""
     grid = delays(data.effort)
-    lines = [
-        Line.of(system, grid, [data.measure((system, delay), base.utilisation) for delay in grid])
-        for system in (TCP, MONITOR, FRIEND)
+
+    def lines(metric: Callable[[Results], float]) -> list[Line]:
+        systems = (TCP, MONITOR, FRIEND)
+        return [Line.of(system, grid, [data.measure((system, delay), metric) for delay in grid]) for system in systems]
+
+    what = "delay of a link (ms)"
+    return [
+        Panel("Use of the bottleneck, 50 packets of queue", what, "utilisation", lines(base.utilisation), y_from=0.7),
+        Panel("How often the windows fell", what, "back-offs in a run", lines(back_offs)),
     ]
-    return [Panel("Use of the bottleneck, 50 packets of queue", "delay of a link (ms)", "utilisation", lines)]

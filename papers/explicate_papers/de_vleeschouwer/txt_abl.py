@@ -142,5 +142,5 @@ def plot(data: Data) -> Sequence[Panel]:
         sets = sorted(ON[law], key=lambda on: fairness(data, law, *on).mean)
         line = Line.of(law, list(range(1, len(sets) + 1)), [fairness(data, law, *on) for on in sets])
         names = [name(law, on)[1] for on in sets]
-        panels.append(Panel(law, SWITCHED, "lossy / loss-free throughput", [line], names=names))
+        panels.append(Panel(law, SWITCHED, "lossy / loss-free throughput", [line], names=names, compared=True))
     return panels

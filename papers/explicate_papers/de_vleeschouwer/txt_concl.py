@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from explicate_papers.controls import Place
@@ -94,6 +94,18 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """F against the loss rate."""
-    lines = [Line.of(system, LOSSES, [fairness(data, system, loss) for loss in LOSSES]) for system in FAMILY]
-    return [Panel("Fairness ratio", "loss rate (%)", "lossy / loss-free throughput", lines)]
+    """F and the use of the bottleneck against the loss rate."""
+
+    def lines(measured: Callable[[str, float], Sample]) -> list[Line]:
+        return [Line.of(system, LOSSES, [measured(system, loss) for loss in LOSSES]) for system in FAMILY]
+
+    ratios = lines(lambda system, loss: fairness(data, system, loss))
+    uses = lines(lambda system, loss: data.measure((system, 1, loss), base.utilisation))
+    queued = [label for label in data.labels if label[:2] == (QUEUED, 1)]
+    uses.append(
+        Line.of(QUEUED, [loss for *_, loss in queued], [data.measure(label, base.utilisation) for label in queued])
+    )
+    return [
+        Panel("Fairness ratio", "loss rate (%)", "lossy / loss-free throughput", ratios),
+        Panel("Use of the bottleneck", "loss rate (%)", "utilisation", uses, y_from=0.9),
+    ]

@@ -202,5 +202,5 @@ def plot(data: Data) -> Sequence[Panel]:
         for what in ("queue_packets", "congestion_counter"):
             frame = metrics.series(results, base.BOTTLENECK, what, 20)
             lines.append(Line.series(what, frame.filter(pl.col("time_s") < 25)))
-        panels.append(Panel(f"LR-LMXTCP over {queue}", "time (s)", "packets", lines))
+        panels.append(Panel(f"LR-LMXTCP over {queue}", "time (s)", "packets", lines, compared=True))
     return panels

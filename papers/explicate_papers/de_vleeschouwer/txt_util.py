@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from explicate.results import Results
 from explicate_papers.de_vleeschouwer import base
 from explicate_papers.statistics import Check, at_most, exceeds
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -53,9 +54,13 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Utilisation against the loss rate."""
+    """Utilisation against the loss rate, and the queue, which the text blames."""
     grid = base.losses(data.effort)
-    lines = [
-        Line.of(system, grid, [data.measure((system, loss), base.utilisation) for loss in grid]) for system in SYSTEMS
+
+    def lines(metric: Callable[[Results], float]) -> list[Line]:
+        return [Line.of(system, grid, [data.measure((system, loss), metric) for loss in grid]) for system in SYSTEMS]
+
+    return [
+        Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines(base.utilisation), y_from=0.9),
+        Panel("Its queue", "loss rate (%)", "mean queue (packets)", lines(base.queue)),
     ]
-    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines, y_from=0.9)]

@@ -241,6 +241,6 @@ def plot(data: Data) -> Sequence[Panel]:
     runs = [_drawn(data, name, k) for name, k in ks.items()]
     fluid = [Line(name, grid, [base.T_RHO_S * intervals(k)] * len(grid)) for name, k in ks.items()]
     return [
-        Panel(title, "bandwidth (Mbit/s)", "time to 80 % of the link (s)", lines, log="x")
+        Panel(title, "bandwidth (Mbit/s)", "time to 80 % of the link (s)", lines, log="x", compared=True)
         for title, lines in (("Simulation", runs), ("Analysis", fluid))
     ]

@@ -265,23 +265,36 @@ def percent_apart(what: str, ours: Sample, reference: Sample, percent: float) ->
 # --------------------------------------------------------------------------------------- figures and controls
 
 
-def panels(data: Data, label: Label, groups: Sequence[str], *, total: bool = False) -> list[Panel]:
-    """Return windows and throughputs over time of the first seed, with their `total` if requested."""
-    results = data.runs(label)[0]
-    rates = {group: over_time(results, group, bin_s=0.5) for group in groups}
-    if total:
-        first, *rest = rates.values()
-        rates["sum"] = first.with_columns(value=first["value"] + sum(one["value"] for one in rest))
+def panels(
+    data: Data,
+    label: Label,
+    groups: Sequence[str],
+    *,
+    total: bool = False,
+    beside: Sequence[Label] = (),
+    marks: Mapping[str, float] | None = None,
+) -> list[Panel]:
+    """Return windows and throughputs over time of the first seed, with their `total` if requested.
+
+    The runs `beside` are drawn too, under their labels, and the rates `marks`, Mbit/s, under their names.
+    """
+    windows, rates = [], []
+    for one in (label, *beside):
+        results = data.runs(one)[0]
+        shown = {group: f"{group}, {one}" if beside else group for group in groups}
+        windows += [Line.series(name, metrics.series(results, f"{group}.0", "cwnd")) for group, name in shown.items()]
+        frames = {name: over_time(results, group, bin_s=0.5) for group, name in shown.items()}
+        if total:
+            first, *rest = frames.values()
+            summed = first["value"] + sum(frame["value"] for frame in rest)
+            frames[f"sum, {one}" if beside else "sum"] = first.with_columns(value=summed)
+        rates += [Line.series(name, frame, 1e6) for name, frame in frames.items()]
+    times = [0.0, max(rates[0].x)]
+    rates += [Line(name, times, [mbps] * 2) for name, mbps in (marks or {}).items()]
     return [
-        Panel(
-            "window, first seed", "time (s)", "window (packets)",
-            [Line.series(group, metrics.series(results, f"{group}.0", "cwnd")) for group in groups],
-        ),
-        Panel(
-            "throughput, first seed", "time (s)", "throughput (Mbit/s)",
-            [Line.series(name, rate, 1e6) for name, rate in rates.items()],
-        ),
-    ]  # fmt: skip
+        Panel("window, first seed", "time (s)", "window (packets)", windows),
+        Panel("throughput, first seed", "time (s)", "throughput (Mbit/s)", rates),
+    ]
 
 
 def as_xcp(_: Label, case: Case) -> Case:

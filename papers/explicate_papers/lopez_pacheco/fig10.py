@@ -139,4 +139,4 @@ study.control(
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Windows and throughputs over time, and the sum of the throughputs."""
-    return base.panels(data, EVEN, SENDERS, total=True)
+    return base.panels(data, EVEN, SENDERS, total=True, marks={"link of the merge": 50.0, "paper, j0 and j1": 5.0})

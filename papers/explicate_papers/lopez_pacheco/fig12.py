@@ -59,5 +59,5 @@ study.control(base.XCP_FOR_XCPI, base.xcp_instead(FORK), ["I-fig12-a", "I-fig12-
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Windows and throughputs over time."""
-    return base.panels(data, FORK, SENDERS)
+    """Windows and throughputs over time, with the text's 25 Mbit/s for each."""
+    return base.panels(data, FORK, SENDERS, marks={"paper, each": 25.0})

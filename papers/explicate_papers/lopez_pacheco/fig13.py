@@ -244,6 +244,7 @@ def _shown(data: Data, label: int, one: str) -> Panel:
             Line.series("estimated bandwidth", estimated(results, one, base.link_s(data.effort)), 1e6),
             Line("real bandwidth", times, [CAPACITY[one]] * 2),
         ],
+        compared=True,
     )  # fmt: skip
 
 
@@ -265,6 +266,7 @@ def plot(data: Data) -> Sequence[Panel]:
         Panel(
             "TCP, first seed", "time (s)", "Mbit/s",
             [Line.series(f"throughput of {one}", base.over_time(tcp, one, bin_s=0.2), 1e6) for one in CAPACITY],
+            compared=True,
         ),
         *(_shown(data, label, one) for label, one in ((10, "i"), (10, "j"), (20, "i"), (20, "j"))),
         Panel(

@@ -193,12 +193,17 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Load of the shared link; drops against buffers; load and messages against the period."""
+    """Throughputs and estimates; drops against buffers; load and messages against the period."""
     results = data.runs(TWO)[0]
     shown = [Line.series(one, base.over_time(results, one, bin_s=0.2), 1e6) for one in "ij"]
+    known = [(one, base.known(results, f"b{one}/a{one}", "cloud_available_bps")) for one in "ij"]
     sizes = [float(buffer.removesuffix("bdp")) for buffer in BUFFERS]
     return [
         Panel("Two paths, first seed", "time (s)", "throughput (Mbit/s)", shown),
+        Panel(
+            "What each edge finds left, first seed", "time (s)", "estimate (Mbit/s)",
+            [Line.series(f"edge of {one}", frame, 1e6) for one, frame in known],
+        ),
         Panel(
             "Losses", "buffer (BDP)", "drops",
             [Line.of("two paths", sizes, [data.measure(("buffer", buffer), base.drops) for buffer in BUFFERS])], "x",

@@ -75,5 +75,5 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Windows and throughputs over time."""
-    return base.panels(data, SHARED, ["i", "j"])
+    """Windows and throughputs over time, beside those with the law for shared bottlenecks, and half of the link."""
+    return base.panels(data, SHARED, ["i", "j"], beside=[FIXED], marks={"half of the link": 15.0})

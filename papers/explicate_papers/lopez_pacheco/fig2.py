@@ -178,7 +178,7 @@ def plot(data: Data) -> Sequence[Panel]:
     return [
         *(
             Panel(f"congestion window {title}, first seed", "time (s)", "window (packets)",
-                  [Line.series(names[label], window(runs[label])) for label in labels])
+                  [Line.series(names[label], window(runs[label])) for label in labels], compared=True)
             for title, labels in (("in (a), TCP's saw-tooth, and (b)", "ab"), ("in (c)", "c"))
         ),
         Panel(

@@ -107,6 +107,7 @@ def plot(data: Data) -> Sequence[Panel]:
                 Line.series(protocol, base.over_time(data.runs((place, protocol))[0], "bulk", bin_s=0.5), 1e6)
                 for protocol in (base.XCPI, base.XCP)
             ],
+            compared=True,
         )
         for place in PLACES
     ]  # fmt: skip

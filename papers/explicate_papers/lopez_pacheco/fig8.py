@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from explicate.results import Results
 from explicate_papers.controls import exchange
 from explicate_papers.lopez_pacheco import base
 from explicate_papers.statistics import Check, above, at_most, between, equal
-from explicate_papers.study import Case, Data, Effort, Panel, Study
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("I-fig8")
 
@@ -92,5 +93,8 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Windows and throughputs over time."""
-    return base.panels(data, CLOUDS, SENDERS)
+    """Windows and throughputs over time, with XCP everywhere, and the text's 28 and 10 Mbit/s."""
+    marks = {"paper, i": 28.0, "paper, j": 10.0}
+    window, throughput = base.panels(data, CLOUDS, SENDERS, beside=[REFERENCE], marks=marks)
+    still = Line.series(f"i, {STILL}", base.over_time(data.runs(STILL)[0], "i", bin_s=0.5), 1e6)
+    return [window, replace(throughput, lines=[*throughput.lines, still])]

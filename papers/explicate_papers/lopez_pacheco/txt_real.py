@@ -116,7 +116,7 @@ def plot(data: Data) -> Sequence[Panel]:
             "time (s)", "throughput (Mbit/s)",
             [
                 Line.series(one, base.over_time(data.runs((place, one))[0], "i" if place == FAST else "bulk"), 1e6)
-                for one in ESTIMATORS
+                for one in (*ESTIMATORS, *([fig13.TCP] if place == FAST else []))
             ],
         )
         for place in (FAST, SLOW, HARD)

@@ -105,8 +105,21 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Throughput over time, one flow of each kind."""
-    return [
-        Panel(f"{place}, first seed", "time (s)", "throughput (Mbit/s)", shares(data.runs((place, 1, 1))[0]))
+    """Throughput over time, one flow of each kind, and the drops of each mix beside those of its TCP alone."""
+    over_time = [
+        Panel(
+            f"{place}, first seed", "time (s)", "throughput (Mbit/s)", shares(data.runs((place, 1, 1))[0]),
+            compared=True,
+        )
         for place in (CLOUD, ROUTER, APART)
+    ]  # fmt: skip
+    labels = {
+        **{place: [(place, n, m) for n, m in MIXES] for place in (CLOUD, ROUTER)},
+        "TCP alone": [(CLOUD, 0, m) for _, m in MIXES],
+    }
+    dropped = [
+        Line.of(name, [1.0, 2.0, 3.0], [data.measure(label, base.drops) for label in mixes])
+        for name, mixes in labels.items()
     ]
+    names = [f"{n} and {m}" for n, m in MIXES]
+    return [*over_time, Panel("Drops", "flows of XCP-i and of TCP", "drops in a run", dropped, names=names)]

@@ -11,7 +11,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.lopez_pacheco import base, fig6
 from explicate_papers.statistics import Check, at_least, at_most, equal
-from explicate_papers.study import Case, Data, Effort, Panel, Study
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("I-txt-vr")
 
@@ -144,5 +144,11 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Window and throughput over time."""
-    return base.panels(data, fig6.CLOUDS, ["bulk"])
+    """The feedback of r's virtual router and equation 1; window and throughput with clouds and without."""
+    rows = _estimated(data.runs(RANDOM)[0]).rows()
+    times = [time for time, *_ in rows]
+    equation = [ALPHA * rtt_s * left_bps / 8 - BETA * queue for _, left_bps, rtt_s, queue, _ in rows]
+    lines = [Line("virtual router", times, [one[-1] / 1e3 for one in rows])]
+    lines.append(Line("equation 1", times, [value / 1e3 for value in equation]))
+    panel = Panel("Feedback, estimates at random", "time (s)", "feedback of an interval (kB)", lines)
+    return [panel, *base.panels(data, fig6.CLOUDS, ["bulk"], beside=[fig6.REFERENCE])]

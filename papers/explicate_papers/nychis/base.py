@@ -24,6 +24,8 @@ from explicate_papers.study import Case, Data, Effort, Label
 TCP, XCP, XCP_NO_SACK = "sack", "xcp", "xcp without sack"
 TOLD, TUNED = 54.0, 24.0
 """Configured capacities of XCP's routers, Mbit/s: the default and the setting that was tuned by hand."""
+NO_LOSS_AT = 0.003
+"""The place of a loss rate of 0 on a logarithmic axis in percent."""
 LINK = "link"
 """The label of the link test: TCP alone on the first hop, no injected loss."""
 Table = dict[str, Any]

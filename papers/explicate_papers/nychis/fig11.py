@@ -94,4 +94,4 @@ study.control("second station told 6", TOLD_LESS, ["N-fig11-c"], TOLD_LESS_WHY)
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Rates of all flows; the second half is the second station's."""
-    return [rates(data, "Three stations, 120 s")]
+    return [rates(data, "Three stations, 120 s; one sends flows 1 to 15, the other 16 to 30")]

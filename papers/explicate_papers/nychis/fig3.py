@@ -173,12 +173,10 @@ study.control(
 
 
 def curves(data: Data, systems: Sequence[str], title: str) -> list[Panel]:
-    """Return throughput against the loss rate; a logarithmic axis has no zero, so a note gives that value."""
-    grid = [loss for loss in base.losses(data.effort) if loss > 0]
+    """Return throughput against the loss rate, with that without loss at a place of its own."""
+    grid = base.losses(data.effort)
     lines = [Line.of(NAMES[system], grid, [base.rate(data, system, loss) for loss in grid]) for system in systems]
-    without = ", ".join(f"{NAMES[system]} {base.rate(data, system, 0.0).mean:.0f}" for system in systems)
-    return [Panel(f"{title}; at 0 % (no place on this axis): {without} KB/s", "loss rate (%)", "throughput (KB/s)",
-                  lines, log="x")]  # fmt: skip
+    return [Panel(title, "loss rate (%)", "throughput (KB/s)", lines, log="x", zero=base.NO_LOSS_AT)]
 
 
 @study.plot

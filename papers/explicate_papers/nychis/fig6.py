@@ -76,7 +76,7 @@ study.control(
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """High, low and mean of the first three runs."""
-    grid = [loss for loss in losses(data.effort) if loss > 0]
+    grid = losses(data.effort)
 
     def three(loss: float) -> tuple[float, ...]:
         return base.rate(data, base.XCP, loss).values[:3]
@@ -85,6 +85,4 @@ def plot(data: Data) -> Sequence[Panel]:
         Line(name, grid, [work(three(loss)) for loss in grid])
         for name, work in (("high", max), ("mean", fmean), ("low", min))
     ]
-    none = three(0.0)
-    title = f"XCP, three runs; at 0 % (no place on this axis): {min(none):.0f}, {fmean(none):.0f}, {max(none):.0f} KB/s"
-    return [Panel(title, "loss rate (%)", "throughput (KB/s)", lines, log="x")]
+    return [Panel("XCP, three runs", "loss rate (%)", "throughput (KB/s)", lines, log="x", zero=base.NO_LOSS_AT)]

@@ -202,7 +202,20 @@ def trace(data: Data, title: str, *, stands: bool) -> Sequence[Panel]:
     return [Panel(what, "packet sent", "window (packets)", [line])]
 
 
+def with_queue(data: Data, title: str, *, stands: bool) -> Sequence[Panel]:
+    """Return the trace of a class with what the hop carries in its title, and the queue of the same run beside it."""
+    drawn = trace(data, title, stands=stands)
+    found = re.search(r"seed (\d+)", drawn[0].title) if drawn else None
+    if found is None:
+        return drawn
+    results = next(run for run in data.runs(SHOWN) if run.seed == int(found[1]))
+    waits = metrics.series(results, "n1->n2", "queue_packets").filter(pl.col("time_s") <= SHOWN_S)
+    hop = f"{drawn[0].title}, of {base.hop_capacity(data):.0f} that the hop carries"
+    line = Line.series("XCP", waits)
+    return [replace(drawn[0], title=hop), Panel(f"Its queue, seed {found[1]}", "time (s)", "queue (packets)", [line])]
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """A run without a standing queue."""
-    return trace(data, "The channel carries what XCP is told", stands=False)
+    return with_queue(data, "The channel carries what XCP is told", stands=False)

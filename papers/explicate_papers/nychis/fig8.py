@@ -19,9 +19,9 @@ from explicate_papers.nychis.fig7 import (
     share_of_class,
     shown,
     throughput,
-    trace,
     watched,
     window,
+    with_queue,
 )
 from explicate_papers.statistics import Check, Sample
 from explicate_papers.study import Data, Panel, Study
@@ -89,4 +89,4 @@ study.control(
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """A run with a standing queue."""
-    return trace(data, "The channel carries less", stands=True)
+    return with_queue(data, "The channel carries less", stands=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from explicate_papers.controls import Place
 from explicate_papers.nychis import base
 from explicate_papers.statistics import Check
-from explicate_papers.study import Case, Data, Effort, Study
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("N-txt-headline")
 
@@ -55,3 +55,16 @@ study.control(
     ["N-txt-headline-a"],
     "XCP has twice what TCP has, so TCP has nowhere twice what XCP has.",
 )
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """The ratio of the means against the loss rate."""
+    grid = [loss for loss in base.losses(data.effort) if loss <= HIGHEST]
+    lines = [
+        Line(name, grid, [base.rate(data, one, loss).mean / base.rate(data, base.TCP, loss).mean for loss in grid])
+        for one, name in ((base.XCP, "XCP, 54 Mbit/s configured"), (TUNED, "XCP, 24 Mbit/s configured"))
+    ]
+    lines.append(Line("paper: 200 %", [grid[0], grid[-1]], [2.0, 2.0]))
+    label = "throughput over TCP's"
+    return [Panel("Node 1 to node 2", "loss rate (%)", label, lines, log="x", zero=base.NO_LOSS_AT)]

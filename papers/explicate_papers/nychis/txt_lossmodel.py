@@ -8,7 +8,7 @@ other bursts of the interferer and other states of the channel. Events are there
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from explicate.results import Results
@@ -92,10 +92,19 @@ study.cannot_fail("N-txt-lossmodel-c", "The criterion asks for a report of the r
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Throughput with every model."""
+    """Throughput with every model, how much XCP's window varies, and how often the card changes its rate."""
     names = list(models(data.effort))
+    places = range(1, len(names) + 1)
     lines = [
-        Line.of(name, list(range(1, len(names) + 1)), [base.rate(data, system, model) for model in names])
+        Line.of(name, places, [base.rate(data, system, model) for model in names])
         for system, name in ((base.XCP, "XCP"), (base.TCP, "TCP"))
     ]
-    return [Panel("1 % loss", "model", "throughput (KB/s)", lines, names=names)]
+
+    def xcp(metric: Callable[[Results], float]) -> list[Line]:
+        return [Line.of("XCP", places, [data.measure((base.XCP, model), metric) for model in names])]
+
+    return [
+        Panel("1 % loss", "model", "throughput (KB/s)", lines, names=names),
+        Panel("Its window", "model", "coefficient of variation", xcp(base.unrest), names=names),
+        Panel("Its card", "model", "changes of the rate in a run", xcp(rate_changes), names=names),
+    ]

@@ -170,23 +170,18 @@ study.control(
 )
 
 
-def without(data: Data, place: str) -> str:
-    """Return the use without loss in words."""
-    return ", ".join(f"{name} {data.measure((system, place, 0.0), use).mean:.2f}" for system, name in SYSTEMS.items())
-
-
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Use against the loss rate."""
-    grid = [loss for loss in losses(data.effort) if loss > 0]
+    grid = losses(data.effort)
     return [
         Panel(
-            f"lost {place}; at 0 % (no place on this axis): {without(data, place)}", "loss rate (%)", "use of the hop",
+            f"lost {place}", "loss rate (%)", "use of the hop",
             [
                 Line.of(name, grid, [data.measure((system, place, loss), use) for loss in grid])
                 for system, name in SYSTEMS.items()
             ],
-            log="x",
+            log="x", zero=base.NO_LOSS_AT, compared=True,
         )
         for place in PLACES
     ]  # fmt: skip

@@ -190,7 +190,7 @@ def plot(data: Data) -> Sequence[Panel]:
     return [
         Panel(
             system, "SNR of the good state (dB)", "delivered packets (million in 990 s)",
-            [base.line(one, grid(data.effort, one), curve(data, system, one)) for one in ANTENNAS],
+            [base.line(one, grid(data.effort, one), curve(data, system, one)) for one in ANTENNAS], compared=True,
         )
         for system in SYSTEMS
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from explicate_papers.statistics import Check, above, at_most, near
@@ -97,4 +98,4 @@ study.control(
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """One panel for a set of antennas."""
-    return [curves.panel(data) for curves in (ONE, FOUR)]
+    return [replace(curves.panel(data), compared=True) for curves in (ONE, FOUR)]

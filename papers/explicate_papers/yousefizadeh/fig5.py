@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from explicate_papers.controls import Place, exchange
 from explicate_papers.statistics import Check
@@ -80,4 +81,4 @@ study.control(
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """One panel for a system."""
-    return [curves.panel(data) for curves in SYSTEMS.values()]
+    return [replace(curves.panel(data), compared=True) for curves in SYSTEMS.values()]

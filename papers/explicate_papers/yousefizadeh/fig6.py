@@ -139,11 +139,12 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """One panel for a system."""
+    """One panel for a system; the axis is logarithmic, for the floor that congestion leaves."""
     return [
         Panel(
-            system, "SNR of the good state (dB)", "packet error rate",
+            system, "SNR of the good state (dB)", "packet error rate (0 is not drawn)",
             [base.line(one, grid(data.effort), errors(data, system, one)) for one in ANTENNAS],
+            log="y", compared=True,
         )
         for system in SYSTEMS
     ]  # fmt: skip

@@ -152,7 +152,7 @@ def plot(data: Data) -> Sequence[Panel]:
     return [
         Panel(
             f"{system}, seed {data.runs(system)[0].seed}", "time (s)", "utilisation (%)",
-            [Line.series(system, over_time(data, system)[0], 0.01)],
+            [Line.series(system, over_time(data, system)[0], 0.01)], compared=True,
         )
         for system in SYSTEMS
     ]  # fmt: skip

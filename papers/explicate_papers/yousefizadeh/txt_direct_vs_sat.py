@@ -130,10 +130,22 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Both on the way between."""
+    """Both on the way between, and all systems at its ends."""
     way = steps(data.effort)
     lines = [
         base.line(system, [rtt_ms for _, rtt_ms in way], [used(data, system, mbps) for mbps, _ in way])
         for system in (XCP, VCP)
     ]
-    return [Panel("From rate to delay", "round-trip time (ms)", "utilisation", lines, log="x")]
+    places = ("coded", "uncoded", "direct")
+    direct = [
+        base.line(system, [1.0, 2.0, 3.0], [packets(data, system, place, 0) for place in places]) for system in SYSTEMS
+    ]
+    far = [base.line(system, [1.0], [fig7.mean(data, (system, "satellite", 0))]) for system in SYSTEMS]
+    return [
+        Panel("From rate to delay", "round-trip time (ms)", "utilisation", lines, log="x"),
+        Panel(
+            "Direct link", "signal and code", "delivered packets (million in 990 s)", direct,
+            names=(f"{COVERED_DB:g} dB, code", f"{COVERED_DB:g} dB, no code", "30 dB"),
+        ),
+        Panel("Satellites", "", "mean utilisation", far, names=("satellites",)),
+    ]  # fmt: skip

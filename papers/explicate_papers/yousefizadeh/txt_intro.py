@@ -77,13 +77,16 @@ study.control(
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Throughput and queue over time, of the first seed."""
-    return [
+    """Throughput and queue over time, of the first seed, and the drops."""
+    systems = (*SYSTEMS, DROPTAIL)
+    places = range(1, len(systems) + 1)
+    dropped = Line.of("drops", places, [data.measure(one, base.drops) for one in systems])
+    over_time = [
         Panel(
             f"{title}, seed {data.runs(XCP)[0].seed}", "time (s)", label,
             [
                 Line.series(one, metrics.series(data.runs(one)[0], base.FORTH, variable), scale)
-                for one in (*SYSTEMS, DROPTAIL)
+                for one in systems
             ],
         )
         for title, label, variable, scale in (
@@ -91,3 +94,4 @@ def plot(data: Data) -> Sequence[Panel]:
             ("Queue", "queue (packets)", "queue_packets", 1.0),
         )
     ]  # fmt: skip
+    return [*over_time, Panel("Drops of queues", "system", "drops in a run", [dropped], names=systems)]

@@ -90,6 +90,7 @@ def plot(data: Data) -> Sequence[Panel]:
                 Line.series(name, over_time(data, system, two_way)[0], 0.01)
                 for name, two_way in (("one way", False), ("two ways", True))
             ],
+            compared=True,
         )
         for system in SYSTEMS
     ]  # fmt: skip

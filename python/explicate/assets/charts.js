@@ -89,10 +89,18 @@ const charts = (() => {
     return [bottom, peak > bottom ? bottom + (peak - bottom) * 1.05 : top];
   };
 
+  // Small values of a logarithmic axis are written as powers of ten; with many decades these alone have lines.
+  const isPower = (value) => value != null && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6;
+  const written = (value) => value == null ? "" : value < 1e-3 ? value.toExponential() : digits(value);
+  const labels = ({ log }) => log ? { values: (_, splits) => splits.map(written) } : {};
+  const lines = ({ log, range: [low, high] }, { grid, ticks }) => {
+    const filter = (_, splits) => splits.map((value) => isPower(value) ? value : null);
+    return log && high / low > 1e4 ? { grid: { ...grid, filter }, ticks: { ...ticks, filter } } : {};
+  };
   const axes = (data) => {
     const rule = () => colour("--rule"), common = { stroke: () => colour("--soft"), grid: { stroke: rule, width: 0.75 }, ticks: { stroke: rule }, font: FONT };
     const named = data.x.names ? { splits: () => data.x.names.map(([at]) => at), values: () => data.x.names.map(([, name]) => name) } : {};
-    return [{ ...common, ...named, label: data.x.label, labelSize: 20, size: 34, labelFont: FONT, grid: { show: false } }, { ...common, size: (_, texts) => 24 + 7 * Math.max(3, ...(texts ?? []).map((text) => String(text ?? "").length)) }];
+    return [{ ...common, ...labels(data.x), ...named, label: data.x.label, labelSize: 20, size: 34, labelFont: FONT, grid: { show: false } }, { ...common, ...labels(data.y), ...lines(data.y, common), size: (_, texts) => 24 + 7 * Math.max(3, ...(texts ?? []).map((text) => String(text ?? "").length)) }];
   };
   const shaded = (u, shade) => {
     const [from, to] = [Math.max(shade[0], u.scales.x.min), Math.min(shade[1], u.scales.x.max)].map((at) => u.valToPos(at, "x", true));
