@@ -36,6 +36,8 @@ def reproduce(args: argparse.Namespace) -> int:
     workers = args.jobs or os.cpu_count() or 1
     if args.joint:
         return joint.command(args, folder, workers, Progress)
+    if args.hours is not None:
+        raise BadInputError("--hours is the time of --joint")
     if args.multiverse or args.law_table:
         return _multiverse(args, folder, workers)
     if not args.what:

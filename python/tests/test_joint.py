@@ -15,9 +15,10 @@ import pytest
 from explicate.cli import main
 from explicate.errors import BadInputError
 from explicate_papers import joint, judge, multiverse, plan
-from explicate_papers.joint import AS_ARGUED, Moved, Number, Search
+from explicate_papers.joint import AS_ARGUED, Moved, Search
 from explicate_papers.judge import Attempt
 from explicate_papers.plan import Choice
+from explicate_papers.published import Number, distance, measure_of, parsed, published
 from explicate_papers.register import PAPERS, experiments
 from explicate_papers.store import Job, Store
 from explicate_papers.study import Case, Data, Effort, EmptyClassError, Label, Study
@@ -79,7 +80,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "studies", lambda: made)
     for place in (plan, joint):
         monkeypatch.setattr(place, "choices", lambda _: CHOICES)
-    monkeypatch.setattr(joint, "published", lambda _: joint.parsed(TEXT, "here"))
+    monkeypatch.setattr(joint, "published", lambda _: parsed(TEXT, "here"))
     monkeypatch.setattr(joint, "measure_of", lambda _, one: {"first": first, "second": second}[one.measure])
     monkeypatch.setattr(joint, "state", lambda _: "as it is")
 
@@ -228,8 +229,8 @@ def test_a_distance_needs_numbers_above_zero() -> None:
     for ours in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="logarithm"):
             one.distance(ours)
-    assert joint.distance([one, one], [6.0, 3.0]) == pytest.approx(math.log(1.5) / 2)
-    assert joint.distance([one, one], [6.0, None]) is None
+    assert distance([one, one], [6.0, 3.0]) == pytest.approx(math.log(1.5) / 2)
+    assert distance([one, one], [6.0, None]) is None
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_a_distance_needs_numbers_above_zero() -> None:
 )
 def test_a_file_that_cannot_be_used_is_refused(old: str, new: str, said: str) -> None:
     with pytest.raises(BadInputError, match=r"^here: ") as caught:
-        joint.parsed(TEXT.replace(old, new, 1), "here")
+        parsed(TEXT.replace(old, new, 1), "here")
     assert said in str(caught.value)
 
 
@@ -277,10 +278,10 @@ class AskedError(Exception):
 
 @pytest.mark.parametrize("letter", PAPERS)
 def test_each_number_of_a_paper_has_a_measure_that_asks_for_cases(letter: str) -> None:
-    known = joint.published(PAPERS[letter])
+    known = published(PAPERS[letter])
     assert known.numbers or known.left_out
     for one in known.numbers:
-        measure = joint.measure_of(PAPERS[letter], one)
+        measure = measure_of(PAPERS[letter], one)
         inspect.signature(measure).bind(None, *one.of)
         attempt = Attempt(experiments()[one.experiment], joint.EFFORT)
         cases = attempt.cases
@@ -364,6 +365,7 @@ def test_the_command_shows_and_keeps_the_record(tmp_path: Path, capsys: pytest.C
         (["N", "--hours", "0"], "not a number of hours above 0"),
         (["N", "--hours", "soon"], "not a number of hours above 0"),
         (["N"], "reproduce N --multiverse"),
+        (["N", "--multiverse"], "leave out all other options"),
         (["Y"], "nothing of paper Y can be fitted"),
     ],
 )
@@ -372,6 +374,11 @@ def test_the_command_refuses_what_it_cannot_do(
 ) -> None:
     assert main(["reproduce", "--joint", *arguments, "-o", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_hours_need_joint_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "N-fig3", "--hours", "1"]) == 2
+    assert "--hours is the time of --joint" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("fakes")
