@@ -178,6 +178,14 @@ multiverse: install ## Replaces each choice of the papers by each alternative; h
 	cp out/papers/multiverse.json tests/multiverse.json
 	$(PY) scripts/make_reproduction.py
 
+joint: install ## Compares joint settings of a paper with its numbers: PAPER=N, HOURS=3 at most, resumable; leaves tests/joint.json and its page
+	mkdir -p out/papers
+	test -f out/papers/multiverse.json || cp tests/multiverse.json out/papers
+	test -f out/papers/joint.json || test ! -f tests/joint.json || cp tests/joint.json out/papers
+	$(EXPLICATE) reproduce --joint $(or $(PAPER),all) --hours $(or $(HOURS),3) -o out/papers
+	cp out/papers/joint.json tests/joint.json
+	$(PY) scripts/make_joint.py
+
 wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries both in an empty environment without Rust
 	scripts/packages npm:npm
 	scripts/fetch_uplot --required
@@ -314,4 +322,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

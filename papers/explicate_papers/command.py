@@ -14,7 +14,7 @@ from typing import Any
 from explicate.errors import BadInputError
 from explicate.source import overrides_of
 from explicate.text import table
-from explicate_papers import gallery, multiverse, trials
+from explicate_papers import gallery, joint, multiverse, trials
 from explicate_papers.judge import ENLARGED, Attempt, Outcome, Verdict, attempts, to_enlarge
 from explicate_papers.plan import choices, studies
 from explicate_papers.register import OLD_NAMES, PAPERS, Experiment, Paper, experiments, paper_named
@@ -34,6 +34,10 @@ def reproduce(args: argparse.Namespace) -> int:
         return 0
     folder = Path(args.out) if args.out else DEFAULT_STORE
     workers = args.jobs or os.cpu_count() or 1
+    if args.joint:
+        return joint.command(args, folder, workers, Progress)
+    if args.hours is not None:
+        raise BadInputError("--hours is the time of --joint")
     if args.multiverse or args.law_table:
         return _multiverse(args, folder, workers)
     if not args.what:

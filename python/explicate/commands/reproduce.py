@@ -48,6 +48,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--law-table", action="store_true", help="as --multiverse, for the control laws of paper I's routers, by claim"
     )
+    parser.add_argument(
+        "--joint", action="store_true",
+        help="compare pairs and triples of choices of the papers WHAT with the papers' numbers (quick, resumable)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--hours", metavar="H", type=values.hours, default=None, help="of --joint, for each paper (default: 3)"
+    )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     options.output(parser, "write the gallery (index.html) here, and keep finished runs in DIR/runs")
 

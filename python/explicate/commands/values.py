@@ -64,6 +64,17 @@ def seconds(text: str) -> float:
     return value
 
 
+def hours(text: str) -> float:
+    """Return a number of hours above 0."""
+    try:
+        value = float(text.removesuffix("h"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours above 0, such as 0.5")
+    return value
+
+
 def names(text: str) -> list[str]:
     """Return names, separated by commas."""
     found = [name.strip() for name in text.split(",") if name.strip()]
