@@ -42,9 +42,9 @@ const COMBINED: &[&str] = &[
 
 /// Parameters by which the papers' systems differ: the protocols that have them, and which.
 const SWITCHES: &[(&str, &str, &[&str])] = &[
-    ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate"]),
+    ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate", "follow_duplicates"]),
     ("router", "xcp", &["pools", "max_interval", "target_queue", "queue_weight"]),
-    ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "weight"]),
+    ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "weight", "follow_duplicates"]),
     ("router", "vcp-bise", &["k", "eps_r", "rho_inf", "spread"]),
     ("protocol", "xtcp", &["tcp_friendly", "grow_on_duplicates"]),
     (

@@ -36,7 +36,7 @@
 //! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
 //!    t_rho, 156 times at paper K's. Beyond 20..500 ms that code goes on linearly, as here.
 //! 2. The author's senders ignore the codes of duplicate acknowledgements. Here they count, since each reports the
-//!    present load; `duplicates = false` is the author's variant.
+//!    present load; `follow_duplicates = false` is the author's variant, as for XCP's senders.
 //! 3. `max_rtt_ratio` bounds rtt/t_rho in equation 6, as the author's code does, because a router cannot stop in time
 //!    a window that grows for many intervals in one round trip. Equation 6 has no bound.
 //! 4. Times are not rounded to ticks of 10 ms, and the scales follow the smoothed RTT once a round trip.
@@ -57,7 +57,8 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit, Sent,
 };
-use crate::params::{Flag, Fraction, Info, Number, Packets, Param, Seconds, choices, parameters};
+use crate::params::{Fraction, Info, Number, Packets, Param, Seconds, choices, parameters};
+use crate::protocols::common::feedback;
 use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
 use crate::units::{Rate, Time};
 use crate::wire::{Describe, Ecn, Packet, flag};
@@ -97,8 +98,8 @@ parameters! {
         max_rtt_ratio: Number = 2.5, in 1e-2..=100.0, "VCP's ns-2 code";
         /// Effect of a fast retransmit on the window: half, or none (WLTE). A timeout always resets the window.
         on_loss: OnLoss = OnLoss::Halve, "paper K section IV-B";
-        /// The codes of duplicate acknowledgements count; the author's code ignores them.
-        duplicates: Flag = true, "VCP's ns-2 code";
+        /// Acknowledgements whose codes count.
+        feedback: feedback::Params = feedback::Params::DEFAULT;
         /// Maximum window that may be paced.
         pace_below: Packets = 64.0, in 0.0..=1e9, "VCP's ns-2 code";
     }
@@ -164,7 +165,7 @@ pub(super) struct VcpSender {
     by_t_d: bool,
     max_rtt_ratio: f64,
     keep: bool,
-    duplicates: bool,
+    counted: feedback::Params,
     pace_below: f64,
     /// Increase per acknowledgement at low load, and per window of them at high load; the scales are updated at
     /// `scale_at`.
@@ -191,7 +192,7 @@ impl VcpSender {
             by_t_d: params.ai_scale == AiScale::TD,
             max_rtt_ratio: params.max_rtt_ratio,
             keep: params.on_loss == OnLoss::Keep,
-            duplicates: params.duplicates,
+            counted: params.feedback,
             pace_below: params.pace_below,
             xi_s: 0.0,
             alpha_s: 0.0,
@@ -277,7 +278,7 @@ impl Sender for VcpSender {
             self.scale(ack.now, ack.srtt);
         }
         self.pass(ack.now, ack.srtt);
-        if self.duplicates || !ack.duplicate {
+        if self.counted.counts(ack) {
             self.code = ack.transport.code();
             self.follow_code(self.code, ack);
         }
@@ -450,7 +451,7 @@ mod tests {
         let mut s = sender(100.0, 0.1, &[]);
         deliver_ack(&mut s, 1, LOW, true);
         assert!(s.cwnd > 100.0);
-        let mut s = sender(100.0, 0.1, &[("duplicates", 0.0)]);
+        let mut s = sender(100.0, 0.1, &[("follow_duplicates", 0.0)]);
         deliver_ack(&mut s, 1, OVERLOAD, true);
         assert_eq!((s.cwnd, s.mode), (100.0, Mode::None));
         let mut transport = Transport::EMPTY;
