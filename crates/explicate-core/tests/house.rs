@@ -44,7 +44,7 @@ const COMBINED: &[&str] = &[
 const SWITCHES: &[(&str, &str, &[&str])] = &[
     ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate", "follow_duplicates"]),
     ("router", "xcp", &["pools", "max_interval", "target_queue", "queue_weight"]),
-    ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "weight", "follow_duplicates"]),
+    ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "pace_parts", "weight", "follow_duplicates"]),
     ("router", "vcp-bise", &["k", "eps_r", "rho_inf", "spread"]),
     ("protocol", "xtcp", &["tcp_friendly", "grow_on_duplicates"]),
     (
