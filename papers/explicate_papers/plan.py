@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from explicate_papers import agents
 from explicate_papers.register import PAPERS, Experiment, Paper, experiments
 from explicate_papers.study import Effort, Study
 
@@ -92,7 +93,10 @@ def rows(paper: Paper) -> dict[str, Any]:
 
 @cache
 def studies() -> dict[str, Study]:
-    """Return all studies by id, in the order of the register: every module of the papers' folders that has one."""
+    """Return all studies by id, in the order of the register: every module of the papers' folders that has one.
+
+    Their cases follow the choices about agents (`agents`).
+    """
     found: dict[str, Study] = {}
     for paper in PAPERS.values():
         folder = importlib.import_module(f"explicate_papers.{paper.slug}")
@@ -101,6 +105,7 @@ def studies() -> dict[str, Study]:
             made = getattr(importlib.import_module(name), "study", None)
             if isinstance(made, Study):
                 made.module = name
+                made.make_cases = agents.chosen(paper.letter, made.make_cases)
                 found[made.id] = made
     order = {identifier: place for place, identifier in enumerate(experiments())}
     return dict(sorted(found.items(), key=lambda item: order[item[0]]))

@@ -42,10 +42,10 @@ const COMBINED: &[&str] = &[
 
 /// Parameters by which the papers' systems differ: the protocols that have them, and which.
 const SWITCHES: &[(&str, &str, &[&str])] = &[
-    ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate"]),
-    ("router", "xcp", &["pools", "max_interval", "target_queue", "queue_weight"]),
-    ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "weight"]),
-    ("router", "vcp-bise", &["k", "eps_r", "rho_inf", "spread"]),
+    ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate", "follow_duplicates"]),
+    ("router", "xcp", &["pools", "max_interval", "idle_rtt", "target_queue", "queue_weight"]),
+    ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "pace_parts", "weight", "follow_duplicates"]),
+    ("router", "vcp-bise", &["k", "eps_r", "rho_inf", "spread", "carried"]),
     ("protocol", "xtcp", &["tcp_friendly", "grow_on_duplicates"]),
     (
         "recovery",

@@ -36,12 +36,13 @@
 //! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
 //!    t_rho, 156 times at paper K's. Beyond 20..500 ms that code goes on linearly, as here.
 //! 2. The author's senders ignore the codes of duplicate acknowledgements. Here they count, since each reports the
-//!    present load; `duplicates = false` is the author's variant.
+//!    present load; `follow_duplicates = false` is the author's variant, as for XCP's senders.
 //! 3. `max_rtt_ratio` bounds rtt/t_rho in equation 6, as the author's code does, because a router cannot stop in time
 //!    a window that grows for many intervals in one round trip. Equation 6 has no bound.
 //! 4. Times are not rounded to ticks of 10 ms, and the scales follow the smoothed RTT once a round trip.
-//! 5. Small windows are paced at rtt/cwnd where that is more than half of t_rho; the author's code rounds the window up to a
-//!    power of two.
+//! 5. Small windows are paced at rtt/cwnd where that is more than half of t_rho. The author's code counts whole packets, and
+//!    rounds their number up to a power of two: `pace_parts = "power_of_two"`. Where a window has room, that code sends a
+//!    packet with each acknowledgement and one more by a timer, which it does not restart. Here pacing goes on.
 //! 6. An acknowledgement counts as one packet however many it covers: receivers acknowledge every packet, as in the
 //!    sources. Delayed acknowledgements (`ack_every`) slow growth down.
 //! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers are not
@@ -57,7 +58,8 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit, Sent,
 };
-use crate::params::{Flag, Fraction, Info, Number, Packets, Param, Seconds, choices, parameters};
+use crate::params::{Fraction, Info, Number, Packets, Param, Seconds, choices, parameters};
+use crate::protocols::common::feedback;
 use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
 use crate::units::{Rate, Time};
 use crate::wire::{Describe, Ecn, Packet, flag};
@@ -71,6 +73,11 @@ pub const T_D: f64 = 0.1;
 choices! {
     /// The time to which round-trip times are compared when alpha is scaled.
     pub enum AiScale { TRho = "t_rho", TD = "t_d" }
+}
+
+choices! {
+    /// Number of parts into which pacing divides a round trip.
+    pub enum PaceParts { Window = "window", PowerOfTwo = "power_of_two" }
 }
 
 choices! {
@@ -97,10 +104,27 @@ parameters! {
         max_rtt_ratio: Number = 2.5, in 1e-2..=100.0, "VCP's ns-2 code";
         /// Effect of a fast retransmit on the window: half, or none (WLTE). A timeout always resets the window.
         on_loss: OnLoss = OnLoss::Halve, "paper K section IV-B";
-        /// The codes of duplicate acknowledgements count; the author's code ignores them.
-        duplicates: Flag = true, "VCP's ns-2 code";
+        /// Acknowledgements whose codes count.
+        feedback: feedback::Params = feedback::Params::DEFAULT;
         /// Maximum window that may be paced.
         pace_below: Packets = 64.0, in 0.0..=1e9, "VCP's ns-2 code";
+        /// Parts into which pacing divides a round trip if a part exceeds half of t_rho: the window, or its whole packets
+        /// rounded up to a power of two.
+        pace_parts: PaceParts = PaceParts::Window, "VCP's ns-2 code";
+    }
+}
+
+impl Params {
+    /// The parts into which pacing divides a round trip of `rtt` s at this window, segments; `None` without pacing.
+    pub fn paced_in(&self, cwnd: f64, rtt: f64) -> Option<f64> {
+        let by_powers = self.pace_parts == PaceParts::PowerOfTwo;
+        let window = if by_powers { libm::floor(cwnd) } else { cwnd };
+        if window <= 1.0 || window > self.pace_below {
+            return None;
+        }
+        let parts = if by_powers { (window as u32).next_power_of_two() as f64 } else { window };
+        // With long round trips, a window of few packets would reach the router as one burst in several intervals.
+        (2.0 * rtt > self.t_rho * parts).then_some(parts)
     }
 }
 
@@ -155,17 +179,7 @@ pub(super) struct VcpSender {
     cwnd: f64,
     /// Length of a full packet, bytes.
     packet: f64,
-    xi: f64,
-    /// w alpha, segments.
-    alpha: f64,
-    beta: f64,
-    /// Seconds.
-    t_rho: f64,
-    by_t_d: bool,
-    max_rtt_ratio: f64,
-    keep: bool,
-    duplicates: bool,
-    pace_below: f64,
+    params: Params,
     /// Increase per acknowledgement at low load, and per window of them at high load; the scales are updated at
     /// `scale_at`.
     xi_s: f64,
@@ -184,15 +198,7 @@ impl VcpSender {
         VcpSender {
             cwnd: init.initial_window,
             packet: init.packet,
-            xi: params.xi,
-            alpha: params.alpha * params.weight,
-            beta: params.beta,
-            t_rho: params.t_rho,
-            by_t_d: params.ai_scale == AiScale::TD,
-            max_rtt_ratio: params.max_rtt_ratio,
-            keep: params.on_loss == OnLoss::Keep,
-            duplicates: params.duplicates,
-            pace_below: params.pace_below,
+            params,
             xi_s: 0.0,
             alpha_s: 0.0,
             scale_at: Time::ZERO,
@@ -205,9 +211,11 @@ impl VcpSender {
 
     /// Equations 5 and 6 for this round trip.
     fn scale(&mut self, now: Time, rtt: Time) {
-        let s = rtt.as_secs_f64();
-        self.xi_s = libm::pow(1.0 + self.xi, (s / self.t_rho).min(self.max_rtt_ratio)) - 1.0;
-        self.alpha_s = self.alpha * if self.by_t_d { by_t_d(s) } else { (s / self.t_rho) * (s / self.t_rho) };
+        let (s, p) = (rtt.as_secs_f64(), &self.params);
+        let intervals = s / p.t_rho;
+        self.xi_s = libm::pow(1.0 + p.xi, intervals.min(p.max_rtt_ratio)) - 1.0;
+        let by_t_d = p.ai_scale == AiScale::TD;
+        self.alpha_s = p.alpha * p.weight * if by_t_d { scaled_by_t_d(s) } else { intervals * intervals };
         self.scale_at = now + rtt;
     }
 
@@ -224,8 +232,8 @@ impl VcpSender {
     fn follow_code(&mut self, code: u8, ack: &Ack<'_>) {
         match (code, self.mode) {
             (OVERLOAD, Mode::None) => {
-                self.cwnd = (self.beta * self.cwnd).max(1.0);
-                (self.mode, self.until) = (Mode::Freeze, ack.now + Time::from_secs_f64(self.t_rho));
+                self.cwnd = (self.params.beta * self.cwnd).max(1.0);
+                (self.mode, self.until) = (Mode::Freeze, ack.now + Time::from_secs_f64(self.params.t_rho));
             }
             (OVERLOAD, Mode::Freeze) => {}
             _ if ack.app_limited => {}
@@ -235,17 +243,15 @@ impl VcpSender {
         }
     }
 
-    /// With long round trips, a window of few packets would reach the router as one burst in several intervals.
     fn pace(&mut self, rtt: Time) {
         let s = rtt.as_secs_f64();
-        let small = self.cwnd > 1.0 && self.cwnd <= self.pace_below;
-        let spread = small && 2.0 * s > self.t_rho * self.cwnd;
-        self.pacing = spread.then(|| Rate::from_bytes_per_sec(self.packet * self.cwnd / s));
+        let parts = self.params.paced_in(self.cwnd, s);
+        self.pacing = parts.map(|parts| Rate::from_bytes_per_sec(self.packet * parts / s));
     }
 }
 
 /// The author's scaling of the additive increase: (rtt/t_d)^2, linear below 20 and above 500 ms.
-fn by_t_d(rtt: f64) -> f64 {
+fn scaled_by_t_d(rtt: f64) -> f64 {
     let x = rtt / T_D;
     if x <= 0.2 {
         0.2 * x
@@ -277,7 +283,7 @@ impl Sender for VcpSender {
             self.scale(ack.now, ack.srtt);
         }
         self.pass(ack.now, ack.srtt);
-        if self.duplicates || !ack.duplicate {
+        if self.params.feedback.counts(ack) {
             self.code = ack.transport.code();
             self.follow_code(self.code, ack);
         }
@@ -287,7 +293,7 @@ impl Sender for VcpSender {
     fn on_loss(&mut self, loss: &Loss) {
         self.cwnd = match loss.kind {
             LossKind::Timeout => 1.0,
-            LossKind::Duplicates if !self.keep => (self.cwnd / 2.0).max(1.0),
+            LossKind::Duplicates if self.params.on_loss == OnLoss::Halve => (self.cwnd / 2.0).max(1.0),
             // A mark also arrives as a code.
             LossKind::Duplicates | LossKind::Mark => self.cwnd,
         };
@@ -450,7 +456,7 @@ mod tests {
         let mut s = sender(100.0, 0.1, &[]);
         deliver_ack(&mut s, 1, LOW, true);
         assert!(s.cwnd > 100.0);
-        let mut s = sender(100.0, 0.1, &[("duplicates", 0.0)]);
+        let mut s = sender(100.0, 0.1, &[("follow_duplicates", 0.0)]);
         deliver_ack(&mut s, 1, OVERLOAD, true);
         assert_eq!((s.cwnd, s.mode), (100.0, Mode::None));
         let mut transport = Transport::EMPTY;
@@ -481,6 +487,23 @@ mod tests {
         assert_eq!(sender(4.0, 0.1, &[]).allowance().pacing, None);
         assert_eq!(sender(4.0, 2.0, &[("pace_below", 0.0)]).allowance().pacing, None);
         assert_eq!(sender(65.0, 20.0, &[]).allowance().pacing, None);
+    }
+
+    /// The author's code: the whole packets of the window, rounded up to a power of two, in the round trip.
+    #[test]
+    fn the_author_paces_in_powers_of_two() {
+        let authors = ("pace_parts", 1.0);
+        let pacing = |window, rtt, given: &[(&str, f64)]| sender(window, rtt, given).allowance().pacing;
+        // 0.5 s / 4 exceeds 0.1 s: 4000 B in 0.5 s. 0.35 s / 4 does not, 0.35 s / 3 does.
+        assert_eq!(pacing(3.9, 0.5, &[authors]), Some(Rate(64_000)));
+        assert_eq!(pacing(3.0, 0.35, &[authors]), None);
+        assert_eq!(pacing(3.0, 0.35, &[]), Some(Rate::from_bytes_per_sec(3000.0 / 0.35)));
+        // 64.9 is 64 whole packets, 1.9 is one.
+        assert_eq!(pacing(64.9, 20.0, &[authors]), Some(Rate(25_600)));
+        assert_eq!(pacing(65.0, 20.0, &[authors]), None);
+        assert_eq!(pacing(1.9, 20.0, &[authors]), None);
+        // A round trip of 0.5 s does not qualify where t_rho is 1.25 s: its half is less than 0.625 s.
+        assert!((10..=640).all(|tenths| pacing(tenths as f64 / 10.0, 0.5, &[authors, ("t_rho", 1.25)]).is_none()));
     }
 
     /// In MI a second multiplies every window by 1.0625^5, whatever the round trip.

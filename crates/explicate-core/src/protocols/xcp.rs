@@ -34,7 +34,7 @@
 //!    XCP02 does not mention and paper I section II-A assumes; `on_timeout = "keep"` leaves the reaction to the
 //!    routers.
 //! 5. The feedback of duplicate acknowledgements counts (D03 section 3.3 refers to any). ns-2's sender ignores it, so
-//!    its window does not change while a loss is repaired: `follow_duplicates = false`.
+//!    its window does not change while a loss is repaired: `follow_duplicates = false`, for VCP's senders, too.
 //! 6. A packet is offered at most what remains in either pool, as in ns-2.35 (`xcpq.cc`). D03 section 3.4 states this
 //!    bound for the negative share of a packet that requests less than its offer. Without it, after a timeout has
 //!    reset a window to one packet, that packet takes many times the pools of an interval, because its X is so much
@@ -50,7 +50,8 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, Probe, Protocol, Receiver, RouterInit, Sender,
     SenderInit, Sent, Writes,
 };
-use crate::params::{Auto, BitsPerSecond, Flag, Fraction, Info, Param, choices, parameters};
+use crate::params::{Auto, BitsPerSecond, Fraction, Info, Param, choices, parameters};
+use crate::protocols::common::feedback;
 use crate::protocols::common::rate_header::{self, SECONDS, round, seconds_to_units};
 use crate::protocols::common::xcp_router::{self, XcpRouter};
 use crate::units::Time;
@@ -80,8 +81,8 @@ parameters! {
         on_timeout: OnTimeout = OnTimeout::Reset, "paper I section II-A";
         /// Share of an unused allowance given up per RTT, p.
         aging: Fraction = 0.5, in 0.0..=1.0, "D03 3.1.1";
-        /// Whether the feedback of duplicate acknowledgements counts; ns-2's XCP drops it.
-        follow_duplicates: Flag = true, "D03 3.3; paper D section 4.2";
+        /// Acknowledgements whose feedback counts.
+        feedback: feedback::Params = feedback::Params::DEFAULT;
     }
 }
 
@@ -172,7 +173,7 @@ pub(super) struct XcpSender<F> {
     form: F,
     on_loss: OnLoss,
     on_timeout: OnTimeout,
-    follow_duplicates: bool,
+    counted: feedback::Params,
     aging: f64,
     aged_at: Time,
     most_in_flight: u32,
@@ -190,7 +191,7 @@ impl<F: Form> XcpSender<F> {
             form: F::default(),
             on_loss: params.on_loss,
             on_timeout: params.on_timeout,
-            follow_duplicates: params.follow_duplicates,
+            counted: params.feedback,
             aging: params.aging,
             aged_at: Time::ZERO,
             most_in_flight: 0,
@@ -254,7 +255,7 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
-        if self.follow_duplicates || !ack.duplicate {
+        if self.counted.counts(ack) {
             self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
         }
         self.age(ack);

@@ -146,7 +146,7 @@ impl Sender for VcpSender {
         [packets * self.packet, 0.0]
     }
     fn paces(&self, rtt: f64) -> bool {
-        self.window > 1.0 && self.window <= self.params.pace_below && 2.0 * rtt > self.params.t_rho * self.window
+        self.params.paced_in(self.window, rtt).is_some()
     }
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window);

@@ -1,6 +1,7 @@
 //! Code that several protocols share.
 
 pub(super) mod delivery;
+pub mod feedback;
 pub(super) mod hystart;
 pub mod load_factor;
 pub mod rate_header;
