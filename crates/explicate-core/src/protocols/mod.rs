@@ -36,4 +36,5 @@ protocols! {
     vcp_bise::VcpBise,
     xtcp::Xtcp,
     video_xtcp::VideoXtcp,
+    abc::Abc,
 }

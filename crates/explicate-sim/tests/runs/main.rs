@@ -1,5 +1,6 @@
 //! Whole runs of the simulator: a situation, a run, an expectation. One binary, so that the engine is linked once.
 
+mod abc_targets;
 mod agents_and_classes;
 #[path = "../common/alike.rs"]
 mod alike;
