@@ -45,7 +45,7 @@ pub const VARIABLES: &[Column] = &[
     variable("base_rtt_ms", "ms", "Least round-trip time seen; null before the first."),
     variable("rtt_min_ms", "ms", "Least round-trip time seen; null before the first."),
     variable("waiting_packets", "packets", "Sender's estimate of its packets in queues."),
-    variable("rate_bps", "bit/s", "Sending rate."),
+    variable("rate_bps", "bit/s", "Sending rate; of a router the rate that it gives to each flow."),
     variable("increase", "segments per RTT", "Increase of the window."),
     variable("rho", "", "Multiple of the reference round-trip time."),
     variable("bandwidth_segments_per_s", "segments/s", "Estimate of the available bandwidth."),

@@ -37,4 +37,5 @@ protocols! {
     xtcp::Xtcp,
     video_xtcp::VideoXtcp,
     abc::Abc,
+    rcp::Rcp,
 }

@@ -37,6 +37,7 @@ const PROTOCOLS: &[&str] = &[
     "video_xtcp",
     "greedy",
     "abc",
+    "rcp",
 ];
 const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel"];
 const LIMITS: &[&str] = &["3pkt", "12pkt", "40pkt", "0.5bdp", "1.0bdp", "20kB"];

@@ -36,6 +36,7 @@ mod paper_003;
 mod product;
 #[path = "../common/random.rs"]
 mod random;
+mod rcp_targets;
 mod shares;
 mod symmetry;
 mod tcp_hosts;
