@@ -39,7 +39,7 @@ const PROTOCOLS: &[&str] = &[
     "abc",
     "rcp",
 ];
-const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel"];
+const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel", "step"];
 const LIMITS: &[&str] = &["3pkt", "12pkt", "40pkt", "0.5bdp", "1.0bdp", "20kB"];
 const CHANNELS: &[&str] = &[
     r#"{ kind = "random_loss", rate = "2%" }"#,
