@@ -55,6 +55,7 @@ pub const VARIABLES: &[Column] = &[
     variable("heard_bytes", "bytes", "Sum of the feedback received in acknowledgements."),
     variable("x_s", "s", "X in packets: the time between two packets."),
     variable("h_cwnd_bytes", "bytes", "Window in packets."),
+    variable("alpha", "", "Share of marked packets, averaged over windows."),
     variable("frozen", "", "1 while the window is frozen after a reduction, else 0."),
     variable("recphase_segment", "segments", "Number of the segment that ends the recovery."),
     // `flow`: the guard of explicit senders.

@@ -38,4 +38,5 @@ protocols! {
     video_xtcp::VideoXtcp,
     abc::Abc,
     rcp::Rcp,
+    dctcp::Dctcp,
 }

@@ -38,6 +38,7 @@ const PROTOCOLS: &[&str] = &[
     "greedy",
     "abc",
     "rcp",
+    "dctcp",
 ];
 const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel", "step"];
 const LIMITS: &[&str] = &["3pkt", "12pkt", "40pkt", "0.5bdp", "1.0bdp", "20kB"];

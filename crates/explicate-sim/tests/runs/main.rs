@@ -14,6 +14,7 @@ mod dcf_access;
 mod dcf_conservation;
 mod dcf_saturation;
 mod dcf_xcp;
+mod dctcp_targets;
 mod decimal;
 mod delayed_acks;
 mod disciplines;
