@@ -62,7 +62,7 @@ SWEPT = 'topology = { kind = "dumbbell" }\n[[flows]]\nname = "bulk"\nprotocol = 
 
 EXAMPLES = {
     "example": "examples/own-protocol/src/aimd.rs",
-    "explicit-example": "docs/examples/rcp.rs",
+    "explicit-example": "docs/examples/rcp_lite.rs",
     "python-example": "docs/examples/aimd.py",
 }
 """Files that pages quote, by the names of their markers."""

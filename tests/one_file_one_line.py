@@ -1,6 +1,6 @@
 """One protocol = one new file and one line: tries it on a copy of the tree.
 
-Adds two protocols (AIMD of `examples/own-protocol`, which works end to end, and RCP of `docs/examples`, which has
+Adds two protocols (AIMD of `examples/own-protocol`, which works end to end, and a short RCP of `docs/examples`, with
 routers) and their lines in `protocols/mod.rs` to a copy of the files that git tracks. In the copy the laws must hold
 for both, and the registry, the parser, the simulator, the lab, the schema and the reference pages must include them.
 Git must show one new file and one new line for each. The test also searches crate sources for protocols' names where
@@ -71,7 +71,7 @@ NEWCOMERS = (
         "aimd", "examples/own-protocol/src", "Aimd", "AIMD with a choice of pace", ("increase", "keep"),
         'protocol = "aimd/newreno"\nparams = { keep = "80%" }',
     ),
-    Newcomer("rcp", "docs/examples", "Rcp", "RCP, the Rate Control Protocol", (), 'protocol = "rcp"'),
+    Newcomer("rcp_lite", "docs/examples", "RcpLite", "RCP in a page", (), 'protocol = "rcp_lite"'),
 )  # fmt: skip
 
 # The values of the copy's engine, printed as JSON by a separate process that imports the copy's package.

@@ -237,6 +237,9 @@ pub trait Receiver: Send {
     /// It only returns the Delta_Throughput of standard headers, summed since the last acknowledgement, as
     /// Reverse_Feedback.
     const ECHOES: bool = false;
+    /// The highest code of several packets and all their flags say what it would return for them. QUIC returns no more, so that of
+    /// the protocols without a congestion header it follows only these.
+    const HIGHEST_COUNTS: bool = false;
     /// A flow opens. With `marks`, feedback counts only in packets that have a mark, and the mark is returned
     /// ([`crate::guard`]).
     fn on_open(&mut self, _marks: bool) {}

@@ -100,6 +100,23 @@ fn vcp_dumbbells() {
     }
 }
 
+/// Ten flows on a narrow line have the queue of the closed form, 32 ms; five on a wide one have none.
+#[test]
+fn abc_dumbbells() {
+    for (mbps, rtt, flows) in [(10.0, (40.0, 40.0), 10), (100.0, (80.0, 80.0), 5)] {
+        let text = dumbbell("abc", mbps, rtt, flows, 40, r#"{ kind = "droptail", limit = "3bdp" }"#);
+        agree(&format!("abc {mbps} {rtt:?} {flows}"), &text, &["f"], &["r1->r2"], bdp(mbps, rtt));
+    }
+}
+
+#[test]
+fn rcp_dumbbells() {
+    for (mbps, rtt, flows) in [(10.0, (40.0, 40.0), 2), (50.0, (80.0, 80.0), 10), (45.0, (40.0, 160.0), 15)] {
+        let text = dumbbell("rcp", mbps, rtt, flows, 30, BUFFER);
+        agree(&format!("rcp {mbps} {rtt:?} {flows}"), &text, &["f"], &["r1->r2"], bdp(mbps, rtt));
+    }
+}
+
 #[test]
 fn reno_over_red() {
     let red = r#"{ kind = "red", min_th = "20pkt", max_th = "1000pkt", limit = "3000pkt" }"#;

@@ -260,6 +260,9 @@ impl<S: Sender> SenderObject for S {
 
 pub trait ReceiverObject: Send {
     fn echoes(&self) -> bool;
+    fn highest_counts(&self) -> bool {
+        false
+    }
     fn on_open(&mut self, marks: bool);
     fn on_data(&mut self, now: Time, packet: &Packet);
     fn on_ack(&mut self, now: Time, ack: &mut Packet);
@@ -268,6 +271,9 @@ pub trait ReceiverObject: Send {
 impl<R: Receiver> ReceiverObject for R {
     fn echoes(&self) -> bool {
         R::ECHOES
+    }
+    fn highest_counts(&self) -> bool {
+        R::HIGHEST_COUNTS
     }
     fn on_open(&mut self, marks: bool) {
         Receiver::on_open(self, marks);

@@ -36,4 +36,7 @@ protocols! {
     vcp_bise::VcpBise,
     xtcp::Xtcp,
     video_xtcp::VideoXtcp,
+    abc::Abc,
+    rcp::Rcp,
+    dctcp::Dctcp,
 }

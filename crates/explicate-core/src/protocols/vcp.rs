@@ -321,6 +321,8 @@ pub(super) struct VcpReceiver {
 }
 
 impl Receiver for VcpReceiver {
+    const HIGHEST_COUNTS: bool = true;
+
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         self.code = self.code.max(packet.ecn() as u8);
     }

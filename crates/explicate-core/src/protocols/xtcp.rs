@@ -204,6 +204,8 @@ struct XtcpReceiver {
 }
 
 impl Receiver for XtcpReceiver {
+    const HIGHEST_COUNTS: bool = true;
+
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         self.flagged |= packet.transport.has(flag::CONGESTED);
     }

@@ -29,6 +29,7 @@ qdiscs! {
     avq::Avq,
     codel::CoDel,
     fq_codel::FqCoDel,
+    step::Step,
 }
 
 /// A queue discipline: one file, registered by one line in `qdisc/mod.rs`.

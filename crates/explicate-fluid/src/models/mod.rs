@@ -17,6 +17,8 @@ models! {
     xcp::Xcp,
     vcp::Vcp,
     vcp_bise::VcpBise,
+    abc::Abc,
+    rcp::Rcp,
     reno::Reno,
 }
 

@@ -36,8 +36,11 @@ const PROTOCOLS: &[&str] = &[
     "video",
     "video_xtcp",
     "greedy",
+    "abc",
+    "rcp",
+    "dctcp",
 ];
-const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel"];
+const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel", "step"];
 const LIMITS: &[&str] = &["3pkt", "12pkt", "40pkt", "0.5bdp", "1.0bdp", "20kB"];
 const CHANNELS: &[&str] = &[
     r#"{ kind = "random_loss", rate = "2%" }"#,

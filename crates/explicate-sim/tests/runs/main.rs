@@ -1,5 +1,6 @@
 //! Whole runs of the simulator: a situation, a run, an expectation. One binary, so that the engine is linked once.
 
+mod abc_targets;
 mod agents_and_classes;
 #[path = "../common/alike.rs"]
 mod alike;
@@ -13,6 +14,7 @@ mod dcf_access;
 mod dcf_conservation;
 mod dcf_saturation;
 mod dcf_xcp;
+mod dctcp_targets;
 mod decimal;
 mod delayed_acks;
 mod disciplines;
@@ -35,6 +37,7 @@ mod paper_003;
 mod product;
 #[path = "../common/random.rs"]
 mod random;
+mod rcp_targets;
 mod shares;
 mod symmetry;
 mod tcp_hosts;

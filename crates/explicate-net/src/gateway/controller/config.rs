@@ -50,7 +50,7 @@ impl ControllerConfig {
         values
     }
     /// Whether a connection can follow this protocol: one of TCP, or an explicit one with neither a pace nor timers nor agents, whose
-    /// receiver returns the sum of the feedback, or a code and a flag.
+    /// receiver returns the sum of the feedback, or the highest code and a flag.
     pub fn can_follow(protocol: &AnyProtocol) -> bool {
         if !protocol.explicit() {
             let tcp = [DEFAULT_TCP, DEFAULT_FALLBACK].map(registry::resolve);
@@ -60,7 +60,7 @@ impl ControllerConfig {
         let (sender, headed) = (sender(protocol, &values, 1500.0, Rate::mbps(1)), protocol.congestion_header());
         let timer = if headed { sender.interest().timer } else { sender.next_timer() != Time::NEVER };
         let plain = sender.allowance().pacing.is_none() && !timer && protocol.agent_params().is_empty();
-        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !headed)
+        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes() || !headed && receiver.highest_counts())
     }
 }
 

@@ -1,10 +1,11 @@
-//! RCP, the Rate Control Protocol: a router has one rate for all flows, and writes it into every packet.
+//! RCP in a page: a router has one rate for all flows, and writes it into every packet. `protocols/rcp.rs` has the
+//! rest.
 //!
 //! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005.
 //!
-//! The idea: once in a mean round-trip time d a router raises its rate R by a share of the spare capacity, and lowers it
-//! by a share of the queue: R <- R (1 + T / d (alpha (C - y) - beta q / d) / C), y being the arriving traffic. Packets
-//! carry the least R of their routers to the receiver, which returns it. The sender sends at that rate.
+//! The idea: once in a mean round-trip time d a router raises its rate R by a share of the spare capacity, and lowers
+//! it by a share of the queue: R <- R (1 + T / d (alpha (C - y) - beta q / d) / C), y being the arriving traffic.
+//! Packets carry the least R of their routers to the receiver, which returns it. The sender sends at that rate.
 //!
 //! Deviations:
 //! 1. alpha and beta are XCP's, 0.4 and 0.226: linearised around R = C / N the two control loops are the same.
@@ -25,13 +26,13 @@ use explicate_core::wire::{BODY_LEN, Header, Packet};
 const ALPHA: f64 = 0.4;
 const BETA: f64 = 0.226;
 
-/// RCP.
-pub struct Rcp;
+/// RCP in a page.
+pub struct RcpLite;
 
-impl Protocol for Rcp {
+impl Protocol for RcpLite {
     const INFO: Info = Info {
-        name: "rcp",
-        summary: "RCP: routers write the rate of every flow into every packet",
+        name: "rcp_lite",
+        summary: "RCP in a page: routers write the rate of every flow into every packet",
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005",
         params: &[],
     };

@@ -1,0 +1,75 @@
+//! Design goals of ABC: a link that is nearly full, a queue near the threshold at most, equal shares, and a rate that
+//! falls is followed within a few round trips.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
+
+use crate::common::jain;
+use crate::outcome::{dumbbell, run};
+
+/// Target 0.98 of the link. A segment more per flow and round trip has to be braked away, which takes N of the W
+/// packets in flight: departures exceed the target by the factor 1 / (1 - N / W), up to the rate of the line, and what
+/// is missing then comes from a queue of d_t and more. Round trips of 40 ms.
+#[test]
+fn a_link_nearly_full_a_short_queue_and_equal_shares() {
+    for (mbps, flows) in [(20.0, 1), (20.0, 2), (100.0, 10)] {
+        let done = run(&dumbbell("abc", mbps, (40.0, 40.0), flows));
+        let utilisation = done.link("r1->r2", "utilisation");
+        let (queue, drops) = (done.link("r1->r2", "queue_mean_ms"), done.drops());
+        let fairness = jain(&done.flows("f", "goodput_bps"));
+        println!(
+            "{mbps} Mbit/s, {flows} flows: {utilisation:.4}, queue {queue:.2} ms, {drops} drops, Jain {fairness:.5}"
+        );
+        assert!(utilisation >= 0.9 * 0.98, "{mbps} {flows}: {utilisation}");
+        assert!(queue < 25.0, "{mbps} {flows}: {queue} ms");
+        assert!(fairness > 0.98, "{mbps} {flows}: {fairness}");
+    }
+}
+
+/// Ten flows over 10 Mbit/s and 40 ms, 50 packets of 1000 bytes: x = d_t + delta (N / W - (1 - eta)) and W = 50 + 1250
+/// x are 32.1 ms and 90 packets. A window sends whole packets only, half of one less in the mean.
+#[test]
+fn many_flows_have_the_queue_of_the_closed_form() {
+    let text = dumbbell("abc", 10.0, (40.0, 40.0), 10).replace("1.0bdp", "400pkt");
+    let done = run(&text);
+    let (queue, utilisation) = (done.link("r1->r2", "queue_mean_ms"), done.link("r1->r2", "utilisation"));
+    println!("queue {queue:.2} ms, closed form 32.1 ms; utilisation {utilisation:.4}");
+    assert!((queue / 32.1 - 1.0).abs() < 0.1, "{queue}");
+    assert!(utilisation > 0.999, "{utilisation}");
+}
+
+/// 20 Mbit/s fall to 10 after 10 s, which the router learns at once. What is in flight then, 100 packets of 1000 bytes,
+/// are 80 ms of the new rate, of which 40 are the round trip. Ten round trips later the queue is what it was.
+#[test]
+fn the_queue_drains_within_round_trips_where_the_rate_halves() {
+    let steps = r#"[{ at = "0s", rate = "20Mbit/s" }, { at = "10s", rate = "10Mbit/s" }]"#;
+    let done = run(&format!(
+        r#"
+duration = "20s"
+[topology]
+kind = "dumbbell"
+pairs = 2
+access = {{ rate = "200Mbit/s", delay = "1ms" }}
+bottleneck = {{ rate = "20Mbit/s", delay = "18ms" }}
+[[link]]
+name = "r1->r2"
+queue = {{ kind = "droptail", limit = "400pkt" }}
+capacity = {steps}
+channel = [{{ kind = "rate_steps", steps = {steps} }}]
+[[flows]]
+name = "f"
+count = 2
+protocol = "abc"
+packet = "1000B"
+[sampling]
+every = "10ms"
+of = ["queue"]
+"#
+    ));
+    // Milliseconds of the new rate.
+    let queue: Vec<f64> = done.samples("r1->r2", "queue_bytes", 10.0).iter().map(|bytes| bytes / 1250.0).collect();
+    let most = queue.iter().copied().fold(0.0, f64::max);
+    let late = queue.iter().rposition(|ms| *ms > 30.0).map_or(0.0, |at| 10.0 * (at + 1) as f64);
+    println!("at most {most:.1} ms wait; above 30 ms until {late} ms after the step");
+    assert!(most > 30.0, "{most} ms: the step has to show");
+    assert!(late <= 400.0, "{late} ms");
+    assert_eq!(done.drops(), 0.0);
+}
