@@ -99,7 +99,7 @@ fn scene() -> Scene {
     let (rate, delay, queue) = (1.1 * 100e6 / 8.0, 300_000_000, 1 << 20);
     Scene {
         seed: 1,
-        paths: vec![(0, 1, Path { rate, delay, queue, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 })],
+        paths: vec![(0, 1, Path { rate, steps: None, delay, queue, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 })],
         texts: vec![text(0), text(1)],
         plans: (0..MANY).map(plan).collect(),
         happens: Vec::new(),
