@@ -32,7 +32,7 @@ from explicate_papers.judge import Attempt, Outcome, Verdict
 from explicate_papers.plan import seeds
 from explicate_papers.register import JUDGED, PAPERS, experiments, predicates
 from explicate_papers.store import Store
-from explicate_papers.verdicts import Word, open_checks
+from explicate_papers.verdicts import COUNTED, Word, open_checks
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tests" / "papers-linux.json"
@@ -54,7 +54,7 @@ The five papers compare with the TCP of their simulators, which loses more and t
 lists what it replaces; receive windows, buffers and packets stay. The window of a paper's TCP follows Reno's rule, as
 Linux has it, not CUBIC's. Explicit protocols get the timer, the repair of losses and the host's queue alone, and keep a
 repair that their name stands for. A conclusion is in our words; it survives if all of its claims that hold with
-ns-2's TCP hold with Linux's.
+ns-2's TCP hold with Linux's, and is open if one of these is undecided or depends on seeds and none fails.
 """
 CLAIMS_HEAD = f"""\
 # The papers' claims with two TCPs
@@ -64,7 +64,7 @@ CLAIMS_HEAD = f"""\
 Every claim of the authors, with the verdict of the [reproduction](reproduction.md), whose hosts have ns-2's TCP, and
 with `--stack linux` ([which conclusions survive](papers-today.md)). Judges, criteria and seeds are the same, those of
 the quick set. Where verdicts differ, the numbers that decide them stand beside them: means of the first block of seeds
-with 95 % intervals, at most {SHOWN} checks, ✗ where a check fails.
+in which a check differs, with 95 % intervals, at most {SHOWN} checks, ✗ where a check fails.
 """
 
 Record = dict[str, Any]
@@ -149,9 +149,9 @@ class Run:
         usual, hosts = ({one.predicate.id: one for one in outcome.verdicts} for outcome in tried)
         entry["papers"] = {}
         for claim in differing(name, self.record):
-            places = deciding(usual[claim], hosts[claim])
-            entry["claims"][claim]["measured"] = numbers(hosts[claim], places)
-            entry["papers"][claim] = {"verdict": word(usual[claim]), "measured": numbers(usual[claim], places)}
+            block, places = deciding(usual[claim], hosts[claim])
+            entry["claims"][claim]["measured"] = numbers(hosts[claim], places, block)
+            entry["papers"][claim] = {"verdict": word(usual[claim]), "measured": numbers(usual[claim], places, block)}
         known = planned()[EFFORT][name]
         moved = [claim for claim, one in entry["papers"].items() if one["verdict"] != known[claim]]
         return f"{len(entry['papers'])} compared" + (f"; not as on record: {', '.join(moved)}" if moved else "")
@@ -168,32 +168,28 @@ def telling(verdict: Verdict) -> list[int]:
     return [place for place, check in enumerate(checks) if not check.holds] or list(range(len(checks)))
 
 
-def deciding(usual: Verdict, hosts: Verdict) -> list[int]:
-    """Return the places of the checks because of which two verdicts differ.
+def deciding(usual: Verdict, hosts: Verdict) -> tuple[int, list[int]]:
+    """Return the block and the places of the checks because of which two verdicts differ.
 
-    These are the checks with other results in one of the blocks, otherwise those that are open with one stack alone,
-    otherwise those that fail with the hosts' stack.
+    These are the checks with other results in the first block that has any, otherwise those that are open with one
+    stack alone, otherwise those that fail with the hosts' stack.
     """
     results = [[[check.holds for check in block.checks] for block in one.blocks] for one in (usual, hosts)]
     doubts = [open_checks([block.checks for block in one.blocks]) for one in (usual, hosts)]
     for one, other in (results, doubts):
-        places = {
-            place
-            for row, beside in zip(one, other, strict=False)
-            for place, (before, after) in enumerate(zip(row, beside, strict=False))
-            if before != after
-        }
-        if places:
-            return sorted(places)
-    return telling(hosts)
+        for block, (row, beside) in enumerate(zip(one, other, strict=False)):
+            pairs = enumerate(zip(row, beside, strict=False))
+            if places := [place for place, (before, after) in pairs if before != after]:
+                return block, places
+    return 0, telling(hosts)
 
 
-def numbers(verdict: Verdict, places: Sequence[int]) -> list[str]:
-    """Return the measurements of the first block at these places, at most `SHOWN`, and how many more there are."""
-    checks = verdict.blocks[0].checks if verdict.blocks else ()
-    there = [checks[place] for place in places if place < len(checks)]
-    if not there and verdict.blocks:
-        return [verdict.blocks[0].note] if verdict.blocks[0].note else []
+def numbers(verdict: Verdict, places: Sequence[int], block: int = 0) -> list[str]:
+    """Return the measurements of a block at these places, at most `SHOWN`, and how many more there are."""
+    blocks = verdict.blocks[block : block + 1]
+    there = [one.checks[place] for one in blocks for place in places if place < len(one.checks)]
+    if not there:
+        return [one.note for one in blocks if one.note]
     rest = [f"{len(there) - SHOWN} more"] if len(there) > SHOWN else []
     return [f"{'' if check.holds else '✗ '}{check}" for check in there[:SHOWN]] + rest
 
@@ -252,7 +248,8 @@ def conclusions() -> list[dict[str, Any]]:
 def fate(claims: Sequence[str], usual: Mapping[str, str], hosts: Mapping[str, str]) -> tuple[str, str, str]:
     """Return how many claims hold with either TCP, and whether the conclusion survives.
 
-    It survives as far as it held: only claims that hold with ns-2's TCP are counted against it.
+    It survives as far as it held: only claims that hold with ns-2's TCP are counted against it. It is open if some of
+    these are undecided or depend on seeds, and none fails.
     """
     meant = [key for key in claims if hosts.get(key) != NOT_MEANINGFUL]
     held = [key for key in meant if usual[key] == Word.HOLDS]
@@ -261,6 +258,7 @@ def fate(claims: Sequence[str], usual: Mapping[str, str], hosts: Mapping[str, st
     now = f"{sum(hosts[key] == Word.HOLDS for key in there)} of {len(there)}" if there else "–"
     open_ = [key for key in held if key not in hosts]
     lost = [f"{key} {hosts[key]}" for key in held if key in hosts and hosts[key] != Word.HOLDS]
+    fallen = [key for key in held if hosts.get(key) == Word.FAILS]
     gained = [key for key in there if hosts[key] == Word.HOLDS and key not in held]
     more = f"; now {listed(gained)} {'holds' if len(gained) == 1 else 'hold'}" if gained else ""
     if not there or (held and len(open_) == len(held)):
@@ -268,8 +266,8 @@ def fate(claims: Sequence[str], usual: Mapping[str, str], hosts: Mapping[str, st
     if not held:
         return before, now, f"did not hold{more}"
     if lost:
-        rest = len(held) - len(lost) - len(open_)
-        return before, now, f"**{'in part' if rest or open_ else 'no'}**: {listed(lost)}{more}"
+        said = "open" if not fallen else "no" if len(fallen) == len(held) else "in part"
+        return before, now, f"**{said}**: {listed(lost)}{more}"
     return before, now, f"{'yes' if not open_ else f'so far; not yet run: {listed(open_)}'}{more}"
 
 
@@ -285,7 +283,7 @@ def tally(usual: Mapping[str, str], hosts: Mapping[str, str]) -> Iterator[str]:
     held = [key for key in meant if usual[key] == Word.HOLDS]
     now = Counter(hosts[key] for key in held)
     gained = sum(hosts[key] == Word.HOLDS for key in meant if key not in held)
-    lost = ", ".join(f"{number} {said}" for said, number in now.most_common() if said != Word.HOLDS)
+    lost = ", ".join(f"{number} {COUNTED[Word(said)]}" for said, number in now.most_common() if said != Word.HOLDS)
     yield (
         f"Of {len(meant)} claims of the authors that were judged with both, {len(held)} hold with ns-2's TCP. "
         f"{now[Word.HOLDS]} of these hold with Linux's{f' ({lost})' if lost else ''}, and {gained} others."

@@ -75,7 +75,8 @@ def test_the_record_is_about_claims_that_there_are(script: Any) -> None:
         ({"a": "holds", "c": "fails"}, ("2 of 3", "1 of 2", "so far; not yet run: b")),
         ({"a": "holds", "b": "holds", "c": "fails"}, ("2 of 3", "2 of 3", "yes")),
         ({"a": "holds", "b": "holds", "c": "holds"}, ("2 of 3", "3 of 3", "yes; now c holds")),
-        ({"a": "holds", "b": "undecided", "c": "fails"}, ("2 of 3", "1 of 3", "**in part**: b undecided")),
+        ({"a": "holds", "b": "undecided", "c": "fails"}, ("2 of 3", "1 of 3", "**open**: b undecided")),
+        ({"a": "holds", "b": "fails", "c": "fails"}, ("2 of 3", "1 of 3", "**in part**: b fails")),
         ({"a": "fails", "b": "fails", "c": "fails"}, ("2 of 3", "0 of 3", "**no**: a fails, b fails")),
         ({"a": "holds", "b": "not meaningful", "c": "fails"}, ("1 of 2", "1 of 2", "yes")),
     ],
@@ -103,12 +104,13 @@ def test_the_checks_that_decide_are_those_that_differ(script: Any) -> None:
     five, one = Sample.of([5.0, 5.1]), Sample.of([1.0, 1.1])
     good, bad, both = at_least("rate", five, 2.0), at_least("rate", one, 2.0), at_most("loss", five, 3.0)
     usual, hosts = verdict((both, good), (both, good)), verdict((both, bad), (both, bad))
-    assert script.deciding(usual, hosts) == [1]
+    assert script.deciding(usual, hosts) == (0, [1])
     assert script.numbers(hosts, [1]) == ["✗ rate: 1.05 ± 0.6353 (wanted ≥ 2)"]
-    assert script.deciding(usual, verdict((both, good), (both, bad))) == [1], "in the second block alone"
-    assert script.deciding(usual, usual) == [0], "none differs: what fails"
+    late = verdict((both, good), (both, bad))
+    assert script.deciding(usual, late) == (1, [1]), "in the second block alone"
+    assert script.numbers(late, [1], 1) == script.numbers(hosts, [1])
     wide = at_least("rate", Sample.of([2.0, 9.0]), 2.0)
-    assert script.deciding(usual, verdict((both, wide), (both, wide))) == [1], "its interval contains the bound"
+    assert script.deciding(usual, verdict((both, wide), (both, wide))) == (0, [1]), "its interval contains the bound"
     assert script.numbers(verdict((good,) * 5, ()), range(5))[2:] == ["3 more"]
 
 
