@@ -430,6 +430,8 @@ def main() -> None:
         DOCUMENT.write_text(renewed(document, multiverse.load(UNIVERSES), record), encoding="utf-8")
         return
     rows: list[Row] = json.loads((args.folder / "verdicts.json").read_text(encoding="utf-8"))
+    if stack := rows[0].get("stack"):
+        raise SystemExit(f"{args.folder} has the verdicts of stack {stack}; `scripts/papers_today.py` records them")
     effort = rows[0]["effort"]
     kept = args.folder / "controls.json"
     controls: Controls = json.loads(kept.read_text(encoding="utf-8")).get(effort, {}) if kept.is_file() else {}

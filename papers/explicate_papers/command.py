@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from explicate.errors import BadInputError
+from explicate.files import write_text
 from explicate.source import overrides_of
 from explicate.text import table
-from explicate_papers import gallery, joint, multiverse, trials
+from explicate_papers import gallery, joint, multiverse, stacks, trials
 from explicate_papers.judge import ENLARGED, Attempt, Outcome, Verdict, attempts, to_enlarge
 from explicate_papers.plan import choices, studies
 from explicate_papers.register import OLD_NAMES, PAPERS, Experiment, Paper, experiments, paper_named
@@ -25,6 +26,7 @@ RUNS = "runs"
 DEFAULT_STORE = Path("out") / "papers"
 CONTROLS = "controls.json"
 MULTIVERSE = "multiverse.json"
+REPLACED = "replaced.json"
 
 
 def reproduce(args: argparse.Namespace) -> int:
@@ -43,9 +45,10 @@ def reproduce(args: argparse.Namespace) -> int:
     if not args.what:
         raise BadInputError("name experiments, papers or `all`; `explicate reproduce --list` shows them")
     what = chosen(args.what)
-    if args.controls and (args.choice or args.set):
-        raise BadInputError("--controls runs the experiments as they are planned: leave out --choice and --set")
+    if args.controls and (args.choice or args.set or args.stack):
+        raise BadInputError("--controls runs the experiments as planned: leave out --choice, --set and --stack")
     changed = _changed(args.choice, what)
+    stack = _stack(args)
     effort = "quick" if args.quick else "full" if args.full else "all"
     store = Store(folder / RUNS)
     kept = folder / CONTROLS
@@ -53,7 +56,7 @@ def reproduce(args: argparse.Namespace) -> int:
         _controls(what, effort, store, workers, kept)
     entries = trials.load(kept, effort)
     unfailing = trials.unfailing(entries)
-    tried = attempts(what, effort, changed, dict(overrides_of(args.set)))
+    tried = attempts(what, effort, changed, dict(overrides_of(args.set)), stack)
     outcomes = _judged(tried, store, workers, unfailing)
     if args.enlarge:
         open_ = to_enlarge(outcomes)
@@ -61,15 +64,19 @@ def reproduce(args: argparse.Namespace) -> int:
         larger = {one.experiment.id: one for one in _judged(more, store, workers, unfailing)}
         outcomes = [larger.get(one.experiment.id, one) for one in outcomes]
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
-    if args.out:
-        universes = multiverse.load(folder / MULTIVERSE)
-        gallery.write(outcomes, folder, entries, universes)
+    pages = folder / stack
+    if args.out and stack:
+        # Controls and other choices are those of the papers' hosts.
+        gallery.write(outcomes, pages)
+        _note_replaced(outcomes, stack, pages / REPLACED)
+    elif args.out:
+        gallery.write(outcomes, pages, entries, multiverse.load(folder / MULTIVERSE))
     if args.json:
         print(json.dumps([verdict.row() for verdict in verdicts], indent=2, ensure_ascii=False))
     else:
-        print(_report(outcomes, entries))
+        print(_report(outcomes, {} if stack else entries))
         if args.out:
-            print(f"\nwritten: {folder}/index.html (open it in a browser)")
+            print(f"\nwritten: {pages}/index.html (open it in a browser)")
     return 1 if any(verdict.word is Word.FAILS for verdict in verdicts) else 0
 
 
@@ -77,6 +84,12 @@ def _judged(tried: Sequence[Attempt], store: Store, workers: int, unfailing: Col
     with Progress() as told:
         store.perform([job for one in tried for job in one.jobs], workers, told)
     return [one.judge(store, unfailing) for one in tried]
+
+
+def _note_replaced(outcomes: Sequence[Outcome], stack: str, file: Path) -> None:
+    found = {outcome.experiment.id: stacks.rows(outcome.replaced) for outcome in outcomes}
+    text = json.dumps({"stack": stack, "experiments": found}, indent=1, ensure_ascii=False)
+    write_text(file, text + "\n")
 
 
 def _controls(what: Sequence[Experiment], effort: str, store: Store, workers: int, kept: Path) -> None:
@@ -118,7 +131,7 @@ def _multiverse(args: argparse.Namespace, folder: Path, workers: int) -> int:
 
 
 def _letters(args: argparse.Namespace) -> list[str]:
-    if args.choice or args.set or args.controls or args.enlarge:
+    if args.choice or args.set or args.controls or args.enlarge or args.stack:
         raise BadInputError("the multiverse changes one choice after another: leave out all other changes")
     papers = {name: _paper(name) for name in args.what}
     letters = [paper.letter for paper in papers.values() if paper]
@@ -181,6 +194,13 @@ def _changed(pairs: Sequence[tuple[str, str]], what: Sequence[Experiment]) -> di
     return dict(pairs)
 
 
+def _stack(args: argparse.Namespace) -> str:
+    """Return the stack of the hosts, or nothing for the papers'."""
+    if args.stack and any(key.rpartition(".")[2] == "stack" for key, _ in args.set):
+        raise BadInputError("--stack and --set stack name two stacks: leave out one of them")
+    return stacks.known(args.stack) if args.stack else ""
+
+
 def _listing(what: Sequence[Experiment]) -> str:
     made = studies()
     body = []
@@ -201,6 +221,8 @@ def _report(outcomes: Sequence[Outcome], controls: Mapping[str, Mapping[str, Any
         lines.append(f"{one.id}  {one.title} ({one.paper.authors}, {one.figure})")
         if outcome.opened:
             lines.append(f"  enlarged to {ENLARGED} times the seeds: {', '.join(outcome.opened)} could go either way")
+        if outcome.stack:
+            lines += [f"  stack {outcome.stack} replaces in {text}" for text in stacks.lines(outcome.replaced)]
         for verdict in outcome.verdicts:
             lines += _told(verdict)
             lines += [f"           {text}" for text in done.get(verdict.predicate.id, [])]

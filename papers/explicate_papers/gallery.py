@@ -22,7 +22,7 @@ from explicate.figures import legend
 from explicate.files import write_text
 from explicate.report import script, style
 from explicate.source import Source
-from explicate_papers import multiverse
+from explicate_papers import multiverse, stacks
 from explicate_papers.controls import KINDS
 from explicate_papers.evidence import CAUSES, MET_SHOWN, decides, turns
 from explicate_papers.freeze import ledger
@@ -86,7 +86,7 @@ def _resolved(case: Case) -> str:
 
 def _index(outcomes: Sequence[Outcome], universes: Mapping[str, Entry]) -> str:
     every = [verdict for outcome in outcomes for verdict in outcome.verdicts]
-    effort = ", ".join(sorted({outcome.effort.name for outcome in outcomes}))
+    effort = ", ".join(sorted({outcome.effort.name + _hosts(outcome) for outcome in outcomes}))
     lead = (
         '<p class="lead">Experiments of five papers on explicit congestion control, repeated in simulation. Each '
         "claim is compared with what came out, on two disjoint blocks of seeds; a claim that does not hold stays here, "
@@ -165,7 +165,7 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls
         "Kind": one.kind,
         "Seeds": _seeds(outcome),
         "Simulated": _simulated(outcome),
-        "Repeat": f"explicate reproduce {one.id}{_option(outcome.effort.name)} -o papers",
+        "Repeat": f"explicate reproduce {one.id}{_option(outcome.effort.name)}{_hosts(outcome)} -o papers",
     }
     lead = (
         f'<p class="lead">{escape(one.paper.authors)}: {escape(one.paper.title)}</p><dl class="facts">'
@@ -173,7 +173,7 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls
         + "</dl>"
     )
     parts = [_figure(outcome.panels), _look(one), _predicates(outcome.verdicts, controls, universe)]
-    parts += [_changes(one), _setup(outcome)]
+    parts += [_changes(one), _setup(outcome), stacks.as_html(outcome.stack, outcome.replaced)]
     parts += [choice_table(outcome), _downloads(downloads)]
     nav = f'<nav><a href="index.html#{one.paper.slug}">All experiments</a></nav>'
     return _page(f"{one.id}: {one.title}", nav, lead, "\n".join(filter(None, parts)))
@@ -204,6 +204,10 @@ def _between(values: Sequence[float]) -> str:
 
 def _option(effort: str) -> str:
     return "" if effort == "all" else f" --{effort}"
+
+
+def _hosts(outcome: Outcome) -> str:
+    return f" --stack {outcome.stack}" if outcome.stack else ""
 
 
 def _page(title: str, nav: str, lead: str, body: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from explicate.errors import BadInputError
 from explicate.results import Results
+from explicate_papers import stacks
 from explicate_papers.controls import Mutation
 from explicate_papers.evidence import Quantity, decides, quantities
 from explicate_papers.plan import BLOCKS, effort, seeds, studies
@@ -39,7 +40,7 @@ class Verdict:
     """The result of a predicate: its class, and the results of each block of seeds; `note` has the reason.
 
     `instead` describes a judgement that replaces the criterion. `opened` are the claims that caused four times the
-    seeds of the plan, if any.
+    seeds of the plan, if any. `stack` is that of the hosts, if it is not the papers'.
     """
 
     experiment: str
@@ -51,6 +52,7 @@ class Verdict:
     instead: str = ""
     deterministic: bool = False
     opened: tuple[str, ...] = ()
+    stack: str = ""
 
     @property
     def holds(self) -> bool | None:
@@ -95,6 +97,7 @@ class Verdict:
             "runs": self.runs,
             "pass": self.holds,
             "note": self.note,
+            **({"stack": self.stack} if self.stack else {}),
         }
 
 
@@ -102,7 +105,8 @@ class Verdict:
 class Outcome:
     """An experiment that was run: its verdicts, its figure from the first block of seeds, and its cases.
 
-    `opened` are the claims because of which it was enlarged.
+    `opened` are the claims because of which it was enlarged. With a `stack` that is not the papers', `replaced` is what
+    it replaced.
     """
 
     experiment: Experiment
@@ -112,6 +116,8 @@ class Outcome:
     cases: Mapping[Label, Case] | None = None
     opened: tuple[str, ...] = ()
     blocks: int = BLOCKS
+    stack: str = ""
+    replaced: tuple[stacks.Replaced, ...] = ()
 
     def count(self, case: Case) -> int:
         """Return the number of seeds that a case has in each block."""
@@ -122,7 +128,7 @@ class Attempt:
     """One experiment with an effort, ready to run.
 
     `choices` and `settings` change every case, `mutation` is a control; claims in `opened`, if any, cause four times
-    the seeds.
+    the seeds. `stack` replaces the TCP of the hosts; `settings` come on top of it.
     """
 
     def __init__(
@@ -133,14 +139,20 @@ class Attempt:
         settings: Mapping[str, Any] | None = None,
         mutation: Mutation | None = None,
         opened: Sequence[str] = (),
+        stack: str = "",
     ) -> None:
         self.experiment = experiment
         self.effort = effort(experiment, name, choices)
-        self.changed = bool(choices or settings or mutation)
+        self.changed = bool(choices or settings or mutation or stack)
         self._given = (experiment, name, choices, settings, mutation)
         self.opened = tuple(opened)
+        self.stack = stack
+        self.replaced: tuple[stacks.Replaced, ...] = ()
         self.study: Study | None = studies().get(experiment.id)
         made = self._make(mutation) if self.study else {}
+        if stack:
+            planned, made = made, {key: stacks.with_stack(case, stack) for key, case in made.items()}
+            self.replaced = tuple(stacks.replaced(planned.values(), made.values()))
         if settings:
             made = {key: replace(case, settings={**case.settings, **settings}) for key, case in made.items()}
         self.cases: dict[Label, Case] = made
@@ -160,7 +172,7 @@ class Attempt:
 
     def larger(self, opened: Sequence[str]) -> Attempt:
         """Return the same with four times the seeds, because the claims `opened` could go either way."""
-        return Attempt(*self._given, opened=opened)
+        return Attempt(*self._given, opened=opened, stack=self.stack)
 
     @property
     def blocks(self) -> int:
@@ -194,7 +206,17 @@ class Attempt:
         parts = [self.judge_block(store, block, None if block else first) for block in range(self.blocks)]
         verdicts = tuple(self._verdict(one, [part[one.id] for part in parts], unfailing) for one in self._predicates)
         panels = tuple(self._drawn(first))
-        return Outcome(self.experiment, self.effort, verdicts, panels, self.cases, self.opened, self.blocks)
+        return Outcome(
+            self.experiment,
+            self.effort,
+            verdicts,
+            panels,
+            self.cases,
+            self.opened,
+            self.blocks,
+            self.stack,
+            self.replaced,
+        )
 
     @property
     def _predicates(self) -> Sequence[Predicate]:
@@ -243,15 +265,18 @@ class Attempt:
         kept = tuple(blocks[:1] if deterministic else blocks)
         word = classify(kept, instead=bool(instead), unfailing=bool(known) or predicate.id in unfailing)
         note = ""
-        if word is Word.CANNOT_FAIL:
+        if reason := stacks.meaningless(self.stack).get(predicate.id):
+            word, note = Word.NOT_JUDGED, f"not meaningful with stack {self.stack}: {reason}"
+        elif word is Word.CANNOT_FAIL:
             note = known or "no control makes it fail"
         elif word is Word.NOT_JUDGED:
             note = _not_judged(kept, predicate, instead)
-        elif word is not Word.HOLDS:
+        elif word is not Word.HOLDS and not self.stack:  # explanations are about the reproduction
             note = explanations(self.experiment.paper).get(predicate.id, {}).get("text", "")
         return Verdict(
-            self.experiment.id, self.effort.name, predicate, word, kept, note, instead, deterministic, self.opened
-        )
+            self.experiment.id, self.effort.name, predicate, word, kept, note, instead, deterministic, self.opened,
+            self.stack,
+        )  # fmt: skip
 
     def _drawn(self, data: Data) -> Sequence[Panel]:
         if self.study is None or self.study.make_panels is None:
@@ -301,9 +326,10 @@ def attempts(
     name: str,
     choices: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    stack: str = "",
 ) -> list[Attempt]:
-    """Prepare `experiments`."""
-    return [Attempt(experiment, name, choices, settings) for experiment in experiments]
+    """Prepare `experiments`, with the hosts of `stack` if one is given."""
+    return [Attempt(experiment, name, choices, settings, stack=stack) for experiment in experiments]
 
 
 def to_enlarge(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ EXAMPLES = (
     "explicate reproduce D K --quick --jobs 2",
     "explicate reproduce all --json > verdicts.json",
     "explicate reproduce D-fig7a --choice D-P16=newreno",
+    "explicate reproduce K-fig4 --quick --stack linux -o papers",
 )
 
 
@@ -33,6 +34,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="set a parameter that a paper leaves open, such as D-P16=newreno; repeatable",
     )  # fmt: skip
     options.settings(parser, "override one key in every scenario")
+    parser.add_argument(
+        "--stack", metavar="NAME", default="",
+        help="linux, rfc or ns2: replace all that a stack sets, explicit values too, and list it",
+    )  # fmt: skip
     parser.add_argument(
         "--enlarge", action="store_true",
         help="rerun experiments with an undecided claim once, with four times the seeds",
@@ -56,7 +61,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--hours", metavar="H", type=values.hours, default=None, help="of --joint, for each paper (default: 3)"
     )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    options.output(parser, "write the gallery (index.html) here, and keep finished runs in DIR/runs")
+    options.output(
+        parser, "write the gallery (index.html) here, with --stack in DIR/NAME, and keep finished runs in DIR/runs"
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
