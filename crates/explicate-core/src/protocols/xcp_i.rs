@@ -32,7 +32,7 @@
 //! several times. `capacity` takes the sum of BW and the traffic during its measurement as the capacity, from which
 //! it subtracts the traffic of each control interval: this is the same where results arrive once per interval, and
 //! correct where they are rarer. Eq. 1 cannot measure a queue inside the cloud, so excess traffic of one control
-//! interval stays there: in figure 6 the window is 28 % above that of XCP. So `capacity`, the default, drains this
+//! interval stays there: in figure 6 the window is 16 % above that of XCP. So `capacity`, the default, drains this
 //! queue too: results carry the time at which they were sent, and additional delay indicates a queue.
 //! `shared` is for clouds whose bottleneck other XCP-i edges share, for which the paper has no law: with the other
 //! three, every division of a full link between edges persists (`shared.rs`).
