@@ -51,9 +51,9 @@ def channel_curves(
     code of their own. With `trials` packets are drawn too, and columns ``observed_...`` hold what became of them.
 
     Columns of ``fading`` (paper Y): ``symbol_error_good`` and ``symbol_error_bad``, the rates of wrong symbols of the
-    modulation (equation 5); ``code_symbol_error``, of symbols of the code; ``lost_bytes``, the mean number of wrong
-    bytes among a packet's (figure 1); ``packet_loss``, exact, and ``packet_loss_independent``, by equation 6;
-    ``wire_bytes`` with parity.
+    modulation (equation 5); ``code_symbol_error``, of symbols of the code; ``lost_symbols``, the mean number of wrong
+    ones among a packet's, and ``lost_bytes``, the same where they have 8 bits (figure 1); ``packet_loss``, exact, and
+    ``packet_loss_independent``, by equation 6; ``wire_bytes`` with parity.
     Raise ScenarioError for a kind or parameter that is not known, ValueError for a length that is no packet's.
     """
     if not bytes or not all(1 <= length <= 65535 for length in bytes):

@@ -125,6 +125,8 @@ impl LinkRow<'_> {
             self.time_to_ninety.map(|t| t.to_seconds()).into(),
             measured.damaged.into(),
             measured.copies.into(),
+            measured.channel_data.into(),
+            measured.queue_data.into(),
         ]);
     }
 }

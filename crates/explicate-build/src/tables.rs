@@ -176,6 +176,14 @@ pub const LINKS: &[Column] = &[
     ),
     column("damaged", "packets", Kind::U64, "Packets that the channel damaged; their receiver drops them."),
     column("copies", "packets", Kind::U64, "Duplicates that the channel created."),
+    column(
+        "drops_channel_data",
+        "packets",
+        Kind::U64,
+        "Data packets among `drops_channel`: no acknowledgements, connection set-up or messages between nodes. Fluid \
+         models have no others.",
+    ),
+    column("drops_queue_data", "packets", Kind::U64, "Data packets among `drops_overflow` and `drops_early`."),
 ];
 
 /// The table `samples`: one row per time, object and variable.

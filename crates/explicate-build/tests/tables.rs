@@ -88,7 +88,7 @@ fn columns_are_documented_once() {
         names(LINKS),
         "run link utilisation queue_mean_packets queue_mean_nonempty queue_p95_packets queue_max_packets queue_mean_ms \
          queue_mean_bytes queue_peak_packets drops_overflow drops_early drops_channel drops_total marks time_to_90_s \
-         damaged copies"
+         damaged copies drops_channel_data drops_queue_data"
     );
 }
 

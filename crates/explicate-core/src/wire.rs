@@ -253,6 +253,13 @@ impl Packet {
     pub fn is_ack(&self) -> bool {
         self.transport.0[0] & flag::ACK != 0
     }
+    /// Whether it carries a flow's data: no acknowledgement, no connection set-up, and no message between nodes.
+    pub fn is_data(&self) -> bool {
+        let flags = self.transport.flags();
+        // A damaged packet has the flag of messages, too, and a damaged message has no node.
+        let message = if self.is_damaged() { self.transport.flow() == u32::MAX } else { flags & flag::CONTROL != 0 };
+        flags & (flag::ACK | flag::SYN) == 0 && !message
+    }
     /// Its mark, in whichever header it is.
     #[inline]
     pub fn mark(&self) -> Mark {
@@ -269,6 +276,26 @@ impl Packet {
 mod tests {
     use super::*;
     use crate::units::Time;
+
+    /// Only data packets count as such, damaged or not.
+    #[test]
+    fn data_are_told_from_other_packets() {
+        for (flags, data) in [
+            (0, true),
+            (flag::FIN | flag::CWR, true),
+            (flag::ACK, false),
+            (flag::SYN, false),
+            (flag::SYN | flag::ACK, false),
+            (flag::CONTROL, false),
+        ] {
+            let mut packet = Packet::EMPTY;
+            packet.transport.set_flow(7);
+            packet.transport.set_flags(flags);
+            assert_eq!(packet.is_data(), data, "{flags:#x}");
+            packet.damage();
+            assert_eq!(packet.is_data(), data, "{flags:#x}, damaged");
+        }
+    }
 
     /// 1.2 ms round to two steps of 0.5 ms; beyond 32 ms steps are 4 ms; a time beyond the range of marks stays beyond it.
     #[test]

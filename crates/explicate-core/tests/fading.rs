@@ -69,6 +69,24 @@ fn figure_1() {
     }
 }
 
+/// Wrong symbols of 4, 8 and 16 bits, within three standard errors. Those of 8 bits are bytes.
+#[test]
+fn symbols_of_any_size_are_counted() {
+    for bits in [4.0, 8.0, 16.0] {
+        let v = values(&[("snr", 12.0), ("code", 1.0), ("symbol_bits", bits)]);
+        let packet = packet(520, false);
+        let expected = predicted(&v, &packet);
+        let init = ChannelInit { values: &v, rate: Rate::mbps(54), rng: rng("symbols") };
+        let found = told(|put| fading().observe(init, &packet, 100_000, put));
+        let off = (found("lost_symbols") - expected("lost_symbols")) / found("lost_symbols_error");
+        assert!(off.abs() < 3.0, "{bits} bits: {} expected {}", found("lost_symbols"), expected("lost_symbols"));
+        assert_eq!(expected("lost_symbols"), 520.0 * 8.0 / bits * expected("code_symbol_error"));
+        if bits == 8.0 {
+            assert_eq!(found("lost_symbols"), found("lost_bytes"));
+        }
+    }
+}
+
 #[test]
 fn figure_1_by_its_numbers() {
     // Per-byte loss on 1x1 by SNR_G, and the decade that ten decibels make in the end.

@@ -79,6 +79,8 @@ pub(crate) fn measure(
             stats.time_to_90.into(),
             0u64.into(),
             0u64.into(),
+            whole(stats.channel - stats.channel_before),
+            whole(stats.counts[0] + stats.counts[1]),
         ]);
     }
 }

@@ -11,6 +11,7 @@ losses under XCP and VCP, sessions and their starts, and the place and capacity 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -170,23 +171,40 @@ def delivered(results: Results) -> float:
 
 
 def radio_loss(results: Results) -> float:
-    """Return the packets that the radio lost for each one that senders of data sent; not a number if they sent none."""
-    return _of_sent(results, _both(results, "drops_channel"))
-
-
-def congestion_loss(results: Results) -> float:
-    """Return the packets that queues dropped for each one that senders of data sent; not a number if they sent none."""
-    return _of_sent(results, drops(results))
+    """Return the share of the data packets that the radios sent and lost; see `_lost_of_sent`."""
+    return _lost_of_sent(results, "drops_channel_data")
 
 
 def any_loss(results: Results) -> float:
-    """Return the packets lost by the radio and dropped by queues per packet sent by senders of data."""
-    return radio_loss(results) + congestion_loss(results)
+    """Return the share of the data packets that the radios lost or their queues dropped; see `_lost_of_sent`."""
+    return _lost_of_sent(results, "drops_channel_data", "drops_queue_data")
 
 
-def _of_sent(results: Results, lost: float) -> float:
-    sent = metrics.total(results, "sent_packets")
-    return lost / sent if sent else math.nan
+def congestion_loss(results: Results) -> float:
+    """Return the share of the data packets that the radios' queues dropped; not a number without data packets."""
+    dropped = _both(results, "drops_queue_data")
+    sent = dropped + _both(results, "drops_channel_data") + _came(results)
+    return dropped / sent if sent else math.nan
+
+
+def _lost_of_sent(results: Results, *causes: str) -> float:
+    """Return the data packets that were lost for these causes, of those and the ones that came to receivers.
+
+    Where no connection is set up there are no data packets: 1 if the radios lost all that was sent.
+    """
+    lost = sum(_both(results, cause) for cause in causes)
+    sent = lost + _came(results)
+    if sent:
+        return lost / sent
+    return 1.0 if _both(results, "drops_channel") else math.nan
+
+
+def _came(results: Results) -> float:
+    """Return the data packets that came to receivers."""
+    found = re.search(r'^duration = "([0-9.]+)s"', results.scenario, re.MULTILINE)
+    if found is None:
+        raise ValueError("the scenario has no duration in seconds")
+    return metrics.total(results, "throughput_bps") / 8 / PACKET * (float(found[1]) - WARMUP_S)
 
 
 def error_rate(data: Data, *label: Label) -> Sample:

@@ -192,6 +192,8 @@ impl ChannelKind for Fading {
         put("symbol_error_good", chain.error[0]);
         put("symbol_error_bad", chain.error[1]);
         put("code_symbol_error", 1.0 - correct);
+        let symbols: u32 = blocks.iter().map(|b| b.data).sum();
+        put("lost_symbols", symbols as f64 * (1.0 - correct));
         if radio.symbol_bits == 8 {
             put("lost_bytes", packet.ip_len as f64 * (1.0 - correct));
         }
@@ -200,12 +202,13 @@ impl ChannelKind for Fading {
         put("packet_loss_independent", 1.0 - kept.product::<f64>());
         put("wire_bytes", wire_bytes(&blocks, radio.symbol_bits) as f64);
     }
-    /// Also counts the wrong bytes of packets that carry data, before correction: figure 1.
+    /// Also counts the wrong symbols of the code among the data of packets, before correction. With 8 bits in a symbol
+    /// these are bytes: figure 1.
     fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
         let radio = Radio::new(init.values);
         let blocks = radio.blocks(packet.ip_len as u32, packet.is_ack());
         let mut walk = Walk::new(radio.chain, init.rng);
-        let (mut losses, mut bytes) = (Tally::default(), Tally::default());
+        let (mut losses, mut symbols) = (Tally::default(), Tally::default());
         for _ in 0..trials {
             let (mut lost, mut wrong) = (false, 0);
             for b in &blocks {
@@ -215,11 +218,12 @@ impl ChannelKind for Fading {
                 wrong += in_data;
             }
             losses.add(lost as u32);
-            bytes.add(wrong);
+            symbols.add(wrong);
         }
         losses.report("packet_loss", "packet_loss_error", put);
+        symbols.report("lost_symbols", "lost_symbols_error", put);
         if radio.symbol_bits == 8 {
-            bytes.report("lost_bytes", "lost_bytes_error", put);
+            symbols.report("lost_bytes", "lost_bytes_error", put);
         }
     }
 }

@@ -130,7 +130,7 @@ impl Port {
 
     #[cold]
     pub(super) fn lose(&mut self, at: Time, handle: u32, store: &mut impl Store) {
-        self.stats.lost();
+        self.stats.lost(store.packet(handle).is_data());
         store.note(at, self.number, handle, Note::Lost);
         store.release(handle);
     }

@@ -85,9 +85,9 @@ impl Port {
         self.lose(now, handle, store);
     }
 
-    /// The interface dropped a packet of this link.
-    pub fn refused(&mut self, cause: DropCause) {
-        self.stats.dropped(cause);
+    /// The interface dropped a packet of this link, of data or not.
+    pub fn refused(&mut self, cause: DropCause, data: bool) {
+        self.stats.dropped(cause, data);
     }
 
     /// The interface marked a packet of this link.

@@ -407,7 +407,7 @@ fn mark_or_drop(
     if let Some(router) = router {
         router.on_drop(now, packet, cause, view);
     }
-    stats.dropped(cause);
+    stats.dropped(cause, packet.is_data());
     store.note(now, number, handle, Note::Dropped(cause));
     store.release(handle);
     false

@@ -79,6 +79,10 @@ pub struct Causes {
     pub damaged: u64,
     /// Copies that the channel made.
     pub copies: u64,
+    /// Data packets among those that the channel lost.
+    pub channel_data: u64,
+    /// Data packets among those that the queue dropped.
+    pub queue_data: u64,
 }
 
 impl Causes {
@@ -177,8 +181,11 @@ impl PortStats {
             w.peak = w.peak.max(packets + 1);
         }
     }
-    pub(super) fn lost(&mut self) {
-        self.decided().total.channel += 1;
+    /// The channel lost a packet, of data or not.
+    pub(super) fn lost(&mut self, data: bool) {
+        let total = &mut self.decided().total;
+        total.channel += 1;
+        total.channel_data += data as u64;
     }
     pub(super) fn damaged(&mut self) {
         self.decided().total.damaged += 1;
@@ -189,8 +196,10 @@ impl PortStats {
     pub(super) fn marked(&mut self) {
         self.decided().total.marks += 1;
     }
-    pub(super) fn dropped(&mut self, cause: DropCause) {
+    /// The queue dropped a packet, of data or not.
+    pub(super) fn dropped(&mut self, cause: DropCause, data: bool) {
         let total = &mut self.decided().total;
+        total.queue_data += data as u64;
         match cause {
             DropCause::Overflow => total.overflow += 1,
             DropCause::Early => total.early += 1,
@@ -213,6 +222,8 @@ impl PortStats {
             marks: d.total.marks - d.before.marks,
             damaged: d.total.damaged - d.before.damaged,
             copies: d.total.copies - d.before.copies,
+            channel_data: d.total.channel_data - d.before.channel_data,
+            queue_data: d.total.queue_data - d.before.queue_data,
         })
     }
     /// End of the first bin of [`NINETY_BIN`] in which 90 % of the capacity was sent.

@@ -21,6 +21,10 @@
 //! | BW | `bandwidth` | bytes/s | | III-A.3 |
 //! | alpha, beta, rtt, Q of eq. 1 | as in `common/xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
 //!
+//! The period is requested of the other edge before a mean RTT is known. Then it is the round-trip time that the first
+//! packet states, with which the first control interval begins. A request that a SYN causes, which states none, is for
+//! XCP's initial 50 ms, and so is the first one with `law = "capacity"`, to which the period does not matter.
+//!
 //! `law` selects the control law of the virtual router. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its
 //! control interval ends when a result arrives, but not earlier than one mean RTT after the last one (an earlier
 //! result waits, and a newer one replaces it), so each result is used at most once, however rare results are.
@@ -28,7 +32,7 @@
 //! several times. `capacity` takes the sum of BW and the traffic during its measurement as the capacity, from which
 //! it subtracts the traffic of each control interval: this is the same where results arrive once per interval, and
 //! correct where they are rarer. Eq. 1 cannot measure a queue inside the cloud, so excess traffic of one control
-//! interval stays there: in figure 6 the window is 28 % above that of XCP. So `capacity`, the default, drains this
+//! interval stays there: in figure 6 the window is 16 % above that of XCP. So `capacity`, the default, drains this
 //! queue too: results carry the time at which they were sent, and additional delay indicates a queue.
 //! `shared` is for clouds whose bottleneck other XCP-i edges share, for which the paper has no law: with the other
 //! three, every division of a full link between edges persists (`shared.rs`).

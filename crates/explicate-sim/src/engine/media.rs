@@ -64,10 +64,11 @@ impl Store for World<'_> {
     }
     fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
         let link = self.link_of(handle);
+        let data = self.arena.get_mut(handle).is_data();
         let port = &mut self.links[link as usize].port;
         match what {
             Note::Arrived => return, // already at the link
-            Note::Dropped(cause) => port.refused(cause),
+            Note::Dropped(cause) => port.refused(cause, data),
             Note::Marked => port.marked(),
             Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
         }

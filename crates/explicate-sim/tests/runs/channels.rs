@@ -71,6 +71,20 @@ fn data_and_acknowledgements_are_lost_apart() {
     assert!(acks.link("r1->r2", "drops_channel") > 50.0);
     let lost = |o: &Outcome| o.link("r1->r2", "drops_channel");
     assert!(lost(&all) > 60.0 && lost(&data) > 30.0);
+    let lost_data = |o: &Outcome| o.link("r1->r2", "drops_channel_data");
+    assert_eq!(lost_data(&acks), 0.0);
+    assert!((0.0..=2.0).contains(&(lost(&data) - lost_data(&data))), "the rest is connection set-up");
+    assert!(lost_data(&all) > 30.0 && lost(&all) - lost_data(&all) > 30.0, "{} of {}", lost_data(&all), lost(&all));
+}
+
+/// One flow sends over the link, so data packets are all that its queue drops, on arrival or later.
+#[test]
+fn drops_of_data_are_counted() {
+    for queue in ["{ kind = \"droptail\", limit = \"0.2bdp\" }", "{ kind = \"codel\" }"] {
+        let o = outcome::run(&path(&format!("queue = {queue}"), "", "[[flows]]\nname = \"f\"\nprotocol = \"sack\"\n"));
+        let dropped = o.link("r1->r2", "drops_overflow") + o.link("r1->r2", "drops_early");
+        assert!(dropped > 0.0 && o.link("r1->r2", "drops_queue_data") == dropped, "{queue}: {dropped}");
+    }
 }
 
 #[test]

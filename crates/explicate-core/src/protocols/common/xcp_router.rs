@@ -143,6 +143,13 @@ impl<H: Header> XcpRouter<H> {
         XcpRouter { params, max_rtt, avg_rtt: first, control_at, queue_at, ..XcpRouter::default() }
     }
 
+    /// A first control interval begins. Until it ends this round-trip time, in header units, is the mean.
+    pub(crate) fn begin(&mut self, now: Time, rtt: u32) {
+        self.avg_rtt = (rtt as f64).min(self.max_rtt) * SECONDS;
+        self.interval_began = now;
+        self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(self.params.min_interval));
+    }
+
     /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
     /// multiplies a positive aggregate feedback where it is spread over packets; the pools that bound it are not scaled.
     /// `spare` is the spare bandwidth at a load, both in bytes/s.

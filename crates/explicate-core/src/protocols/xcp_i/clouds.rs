@@ -24,6 +24,7 @@ const TRIES: u8 = 3;
 const DRAINING: f64 = 0.9;
 
 /// The upstream edge of a cloud, from the view of its downstream edge.
+#[derive(Default)]
 pub(super) struct Upstream {
     /// Distinguishes answers to our own requests from others.
     nonce: u64,
@@ -39,9 +40,10 @@ pub(super) struct Upstream {
     pub(super) broken: bool,
     /// When to send a periodic request.
     refresh_at: Time,
-    /// The last requested period, and whether it was the initial guess.
-    asked: Time,
+    /// Whether the period is the initial guess, because no packet has stated a round-trip time yet, and whether it was
+    /// in the last request.
     guessed: bool,
+    asked_guess: bool,
     last_seen: Time,
     /// Plain routers in the cloud, by the last packet.
     plain: u8,
@@ -151,6 +153,19 @@ impl Upstream {
         let known = self.shared.end_interval(left, self.router.sum_x * SECONDS / elapsed, rules.params.spare_multiple);
         self.control(now, |load| known.change(load));
     }
+    /// The first round-trip time that a packet states replaces the guess, a control interval before a mean is known.
+    /// Returns whether this is that packet.
+    fn hears_rtt(&mut self, now: Time, packet: &Packet) -> bool {
+        let heard = self.guessed && packet.congestion.is_standard() && packet.congestion.rtt() > 0;
+        if heard {
+            self.guessed = false;
+            self.router.begin(now, packet.congestion.rtt());
+            if self.accepted {
+                self.refresh_at = now;
+            }
+        }
+        heard
+    }
     /// Interval between measurements of this cloud: as configured, or the mean RTT.
     fn interval(&self, rules: &Rules) -> Time {
         rules.period.unwrap_or(Time::from_secs_f64(self.router.avg_rtt)).max(rules.least_period)
@@ -234,6 +249,7 @@ impl Clouds {
         }
         entry.plain = plain;
         entry.bytes += packet.ip_len as f64;
+        let heard = entry.hears_rtt(now, packet);
         if entry.router.queue_at <= now {
             entry.router.sample_queue(now, port);
         }
@@ -248,7 +264,7 @@ impl Clouds {
             self.ask(now, from, out);
             return true;
         }
-        !known
+        heard || !known
     }
 
     /// A packet has crossed the cloud after `from`, which is to compute on this node's behalf.
@@ -260,12 +276,13 @@ impl Clouds {
         if holds && !entry.accepted && !entry.broken {
             hold(packet);
         }
+        let heard = entry.hears_rtt(now, packet);
         let asks = !known || (entry.broken && entry.deadline == Time::NEVER);
         if asks {
             entry.tries = 0;
             self.ask(now, from, out);
         }
-        asks
+        asks || heard
     }
 
     /// The entry of `from`, from which a packet has arrived.
@@ -295,30 +312,16 @@ impl Clouds {
         router.queue_at += now;
         let entry = Upstream {
             nonce: self.rng.next_u64(),
-            cookie: 0,
-            behalf: false,
-            accepted: false,
-            tries: 0,
             deadline: Time::NEVER,
-            broken: false,
             refresh_at: Time::NEVER,
-            asked: Time::ZERO,
+            // Only the capacity does not depend on the period.
             guessed: self.rules.period.is_none() && self.rules.params.law != Law::Capacity,
             last_seen: now,
-            plain: 0,
-            bytes: 0.0,
-            bandwidth: None,
             updated_at: now,
-            waiting: None,
-            shared: Memory::default(),
-            capacity: 0.0,
             least: [u64::MAX; 2],
             least_since: now,
-            longer: [0; 2],
-            draining: false,
-            delay: None,
             router,
-            handed_out: HandedOut::default(),
+            ..Upstream::default()
         };
         self.table.insert(from.0, entry);
         true
@@ -339,11 +342,9 @@ impl Clouds {
         self.requests += 1;
         entry.tries += 1;
         entry.deadline = now + self.rules.timeout;
-        entry.refresh_at = Time::NEVER;
-        entry.asked = entry.interval(&self.rules);
-        let index = if entry.behalf { BEHALF } else { 0 };
-        let message =
-            Message { index, first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
+        (entry.refresh_at, entry.asked_guess) = (Time::NEVER, entry.guessed);
+        let (index, second) = (if entry.behalf { BEHALF } else { 0 }, entry.interval(&self.rules).0);
+        let message = Message { index, first: entry.cookie, second, ..Message::new(Kind::Request, entry.nonce) };
         out.push(Control { peer: to, ip_len: MESSAGE_LEN, message: message.to_bytes() });
     }
 
@@ -357,7 +358,8 @@ impl Clouds {
             Kind::Acknowledge => {
                 (entry.tries, entry.deadline, entry.broken) = (0, Time::NEVER, false);
                 entry.accepted = true;
-                entry.refresh_at = now + Time(self.rules.idle.0 / 3);
+                let late = entry.asked_guess && !entry.guessed; // a round-trip time was stated after the request
+                entry.refresh_at = if late { now } else { now + Time(self.rules.idle.0 / 3) };
             }
             Kind::Result => {
                 // The two clocks need the same rate, but not the same time.
@@ -393,11 +395,6 @@ impl Clouds {
             entry.hand_out(now, &self.rules);
         } else {
             entry.bandwidth = Some(left);
-        }
-        // The first period was requested before a mean RTT was known. Only the capacity does not depend on it.
-        if entry.guessed && entry.accepted && entry.interval(&self.rules).0.abs_diff(entry.asked.0) > entry.asked.0 / 4
-        {
-            (entry.guessed, entry.refresh_at) = (false, now);
         }
     }
 

@@ -126,7 +126,7 @@ impl Agent for Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocols::common::rate_header::seconds_to_units;
+    use crate::protocols::common::rate_header::{UNITS_PER_SEC, seconds_to_units};
     use crate::protocols::common::xcp_router::{self, XcpRouter};
     use crate::protocols::xcp_i::RouterParams;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
@@ -144,12 +144,16 @@ mod tests {
     }
     const VIEW: PortView = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false };
 
+    /// The round-trip time of packets: the last multiple of the header's unit within 0.1 s, so that a control interval
+    /// is over after 0.1 s.
+    const RTT: u32 = (0.1 * UNITS_PER_SEC) as u32;
+
     /// A data packet from `from` that has crossed `hops` routers including the present one, which is the first with
     /// XCP-i.
     fn packet(from: u32, hops: u8) -> Packet {
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         p.congestion.set_x(seconds_to_units(0.001));
-        p.congestion.set_rtt(seconds_to_units(0.1));
+        p.congestion.set_rtt(RTT);
         p.congestion.set_delta_throughput(5000);
         Extension { counter: p.ttl, node: from }.put(&mut p);
         p.ttl -= hops;
@@ -437,15 +441,68 @@ mod tests {
         }
     }
 
-    /// The period follows the mean RTT, which is not known when the first request is sent.
+    /// Periods of requests, ms.
+    fn periods(requests: &[(u32, Message)]) -> Vec<f64> {
+        requests.iter().map(|(_, request)| (1e-6 * request.second as f64).round()).collect()
+    }
+    /// A packet that states no round-trip time.
+    fn syn() -> Packet {
+        let mut p = packet(1, 2);
+        p.congestion.set_rtt(0);
+        p
+    }
+
+    /// A first request is sent twice, without and with a cookie. A SYN states no round-trip time, so the request that
+    /// it causes is for the initial 50 ms; the first packet that states one causes another, and no later packet does.
+    /// The capacity does not depend on the period.
     #[test]
-    fn the_period_that_is_asked_for_follows_the_round_trip_time() {
-        let mut k = informed(&[("law", 0.0)], 1, 1e6);
-        k.handle_timeout(Time::millis(101));
-        let asked = sends(&mut k, Time::millis(101));
-        assert!(matches!(asked[..], [(1, Message { kind: Kind::Request, .. })]), "{asked:?}");
-        let period = Time(asked[0].1.second).as_secs_f64();
-        assert!((period - 0.1).abs() < 1e-6, "asked for {period} s");
+    fn the_period_that_is_asked_for_is_the_stated_round_trip_time() {
+        type Case<'a> = (&'a [(&'a str, f64)], Packet, &'a [f64]);
+        let cases: [Case<'_>; 4] = [
+            (&[("law", 0.0)], packet(1, 2), &[100.0, 100.0]),
+            (&[("law", 0.0)], syn(), &[50.0, 50.0, 100.0]),
+            (&[("law", 1.0)], syn(), &[50.0, 50.0]),
+            (&[("law", 0.0), ("period", 0.2)], syn(), &[200.0, 200.0]),
+        ];
+        for (given, first, expected) in cases {
+            let (mut k, mut u, mut asked) = (node_with(2, given), node(1), Vec::new());
+            for (now, mut p) in [0, 100, 200].map(Time::millis).into_iter().zip([first, packet(1, 2), packet(1, 2)]) {
+                k.handle_data(now, &mut p, Address(99), Some(&VIEW));
+                for _ in 0..3 {
+                    k.handle_timeout(now);
+                    let requests = sends(&mut k, now);
+                    asked.extend(periods(&requests));
+                    requests.iter().for_each(|(_, request)| deliver(&mut u, now, 2, *request));
+                    sends(&mut u, now).iter().for_each(|(_, answer)| deliver(&mut k, now, 1, *answer));
+                }
+            }
+            assert_eq!(asked, expected, "{given:?}");
+        }
+    }
+
+    /// A round-trip time that is stated while the request is answered: the acknowledgement is of the initial period, so
+    /// the right one is requested at once.
+    #[test]
+    fn a_round_trip_time_stated_during_a_request_is_asked_for_after_it() {
+        let (mut k, mut u) = (node_with(2, &[("law", 0.0)]), node(1));
+        k.handle_data(Time::ZERO, &mut syn(), Address(99), Some(&VIEW));
+        let mut acknowledgement = None;
+        for _ in 0..2 {
+            sends(&mut k, Time::ZERO).iter().for_each(|(_, request)| deliver(&mut u, Time::ZERO, 2, *request));
+            for (_, answer) in sends(&mut u, Time::ZERO) {
+                match answer.kind {
+                    Kind::Challenge => deliver(&mut k, Time::ZERO, 1, answer),
+                    _ => acknowledgement = Some(answer),
+                }
+            }
+        }
+        let now = Time::millis(100);
+        assert!(k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW)), "a new timer");
+        k.handle_timeout(now);
+        assert!(sends(&mut k, now).is_empty());
+        deliver(&mut k, now, 1, acknowledgement.expect("the request had the cookie"));
+        k.handle_timeout(now);
+        assert_eq!(periods(&sends(&mut k, now)), [100.0]);
     }
 
     /// A changed path may have a queue in which every result waits. A tenth of the capacity stays free until a result
