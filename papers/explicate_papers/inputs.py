@@ -15,7 +15,7 @@ Label = Hashable
 T = TypeVar("T")
 
 STACK = "ns2"
-"""The hosts' TCP in all papers: that of simulators. Paper N's hosts had Linux 2.4, of which ``linux24`` has parts."""
+"""The hosts' TCP in all papers: that of simulators. Paper N's hosts had Linux 2.4, which no stack has."""
 
 
 @dataclass(frozen=True)

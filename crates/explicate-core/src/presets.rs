@@ -218,7 +218,7 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 /// The names of [`STACKS`], in their order.
-pub const STACK_NAMES: &[&str] = &["linux", "rfc", "ns2", "linux24"];
+pub const STACK_NAMES: &[&str] = &["linux", "rfc", "ns2"];
 
 /// All stacks. Words are given by their number, as in presets.
 pub const STACKS: &[Stack] = &[
@@ -258,17 +258,5 @@ pub const STACKS: &[Stack] = &[
         params: &[("rto", 2.0)],
         end_to_end: &[],
         of_protocol: &[],
-    },
-    Stack {
-        name: "linux24",
-        summary: "Parts of TCP as Linux 2.4 had it, and of its XCP: rate halving",
-        source: "Linux 2.4, net/ipv4: tcp_init_cwnd, tcp_cwnd_down",
-        recovery: Some("sack"),
-        // A clock of 100 Hz. No queue of hosts: small queues came with Linux 3.6.
-        params: &[("clock_tick", 0.01)],
-        // Two packets where a round trip takes more than 20 ms. Quick acknowledgements as today's: not verified.
-        end_to_end: &[("initial_window", 2.0), ("acks", 1.0)],
-        // Not `whole_packets`: where feedback is truncated, a window of half a pipe stops growing, and paper N's filled theirs.
-        of_protocol: &[("xcp", &[("on_loss", 3.0)])],
     },
 ];

@@ -119,28 +119,19 @@ fn stacks_set_declared_parameters() {
     let laws = registry::protocols().map(|p| p.params());
     let repairs = RECOVERIES.iter().map(|r| r.params());
     let lists: Vec<&[Param]> = laws.chain(repairs).chain([recovery::COMMON, endpoint::PARAMS]).collect();
-    let possible = |declared: &[&Param], stack: &str, (name, value): (&str, f64)| {
-        assert!(!declared.is_empty(), "{stack} sets `{name}`, which is not declared");
-        let possible = |p: &&Param| match p.unit {
-            Unit::Choice(words) => value.fract() == 0.0 && (value as usize) < words.len(),
-            Unit::Flag => value == 0.0 || value == 1.0,
-            _ => (p.min..=p.max).contains(&value),
-        };
-        assert!(declared.iter().all(possible), "{stack}: {name} = {value}");
-    };
     for stack in STACKS {
         assert!(stack.recovery.is_none_or(|name| registry::recovery(name).is_some()), "{}", stack.name);
-        for set in stack.params.iter().chain(stack.end_to_end) {
-            let declared: Vec<&Param> = lists.iter().copied().flatten().filter(|p| p.name == set.0).collect();
-            possible(&declared, stack.name, *set);
-        }
-        for (of, sets) in stack.of_protocol {
-            let own = registry::protocol(of).unwrap_or_else(|| panic!("{}: no protocol `{of}`", stack.name)).params();
-            for set in *sets {
-                let everywhere = recovery::COMMON.iter().chain(endpoint::PARAMS);
-                let declared: Vec<&Param> = own.iter().chain(everywhere).filter(|p| p.name == set.0).collect();
-                possible(&declared, stack.name, *set);
-            }
+        for (name, value) in
+            stack.params.iter().chain(stack.end_to_end).chain(stack.of_protocol.iter().flat_map(|(_, sets)| *sets))
+        {
+            let declared: Vec<&Param> = lists.iter().copied().flatten().filter(|p| p.name == *name).collect();
+            assert!(!declared.is_empty(), "{} sets `{name}`, which is not declared", stack.name);
+            let possible = |p: &&Param| match p.unit {
+                Unit::Choice(words) => value.fract() == 0.0 && (*value as usize) < words.len(),
+                Unit::Flag => *value == 0.0 || *value == 1.0,
+                _ => (p.min..=p.max).contains(value),
+            };
+            assert!(declared.iter().all(possible), "{}: {name} = {value}", stack.name);
         }
     }
 }

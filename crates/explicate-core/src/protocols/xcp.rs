@@ -29,9 +29,7 @@
 //! 1. Timers start at 50 ms, +-20 % from the port's own stream (D03 leaves it open), so routers are not synchronised.
 //! 2. Feedback is rounded to the nearest byte/s, not truncated, so the aggregate has no bias.
 //! 3. On a loss the sender halves its window (`on_loss`), then follows feedback again; D03 section 3.2 does not
-//!    define the return. With `on_loss = "rate_halving"` it loses a packet with every second acknowledgement of the
-//!    repair instead, down to half, while feedback counts. Linux 2.4 does that, and also cuts the window to its
-//!    threshold when the repair ends. That is left out: a window that follows feedback has no threshold.
+//!    define the return.
 //! 4. Severe congestion is an expiry of the retransmission timer: the window is reset to one packet as TCP's, which
 //!    XCP02 does not mention and paper I section II-A assumes; `on_timeout = "keep"` leaves the reaction to the
 //!    routers.
@@ -52,7 +50,7 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, Probe, Protocol, Receiver, RouterInit, Sender,
     SenderInit, Sent, Writes,
 };
-use crate::params::{Auto, BitsPerSecond, Flag, Fraction, Info, Param, choices, parameters};
+use crate::params::{Auto, BitsPerSecond, Fraction, Info, Param, choices, parameters};
 use crate::protocols::common::feedback;
 use crate::protocols::common::rate_header::{self, SECONDS, round, seconds_to_units};
 use crate::protocols::common::xcp_router::{self, XcpRouter};
@@ -64,7 +62,7 @@ pub struct Xcp;
 
 choices! {
     /// Effect of a fast retransmit on the window.
-    pub enum OnLoss { Halve = "halve", Keep = "keep", Reset = "reset", RateHalving = "rate_halving" }
+    pub enum OnLoss { Halve = "halve", Keep = "keep", Reset = "reset" }
 }
 
 choices! {
@@ -77,17 +75,14 @@ parameters! {
     pub struct Params {
         /// Maximum rate that the sender requests; auto: the rate of its interface.
         desired_rate: Auto<BitsPerSecond> = None, "D03 3.1";
-        /// Effect of a fast retransmit on the window: half, none, reset to one packet, or a packet less with every second
-        /// acknowledgement of the repair, down to half.
-        on_loss: OnLoss = OnLoss::Halve, "D03 3.2; paper D section 4.1; Linux 2.4, tcp_cwnd_down";
+        /// Effect of a fast retransmit on the window: half, none, or reset to one packet.
+        on_loss: OnLoss = OnLoss::Halve, "D03 3.2; paper D section 4.1";
         /// Effect of severe congestion, when the retransmission timer expires: reset to one packet as TCP, or none.
         on_timeout: OnTimeout = OnTimeout::Reset, "paper I section II-A";
         /// Share of an unused allowance given up per RTT, p.
         aging: Fraction = 0.5, in 0.0..=1.0, "D03 3.1.1";
         /// Acknowledgements whose feedback counts.
         feedback: feedback::Params = feedback::Params::DEFAULT;
-        /// Feedback changes the window by whole packets: what an acknowledgement brings beyond them is dropped.
-        whole_packets: Flag = false, "ours; not verified for any kernel";
     }
 }
 
@@ -179,12 +174,6 @@ pub(super) struct XcpSender<F> {
     on_loss: OnLoss,
     on_timeout: OnTimeout,
     counted: feedback::Params,
-    whole_packets: bool,
-    /// The feedback of every acknowledgement counts, as it is, and nothing else moves the window.
-    plain: bool,
-    /// Rate halving: the window at which it ends, 0 outside it, and whether the next acknowledgement is a second one.
-    halving_to: f64,
-    second: bool,
     aging: f64,
     aged_at: Time,
     most_in_flight: u32,
@@ -203,10 +192,6 @@ impl<F: Form> XcpSender<F> {
             on_loss: params.on_loss,
             on_timeout: params.on_timeout,
             counted: params.feedback,
-            whole_packets: params.whole_packets,
-            plain: params.feedback.follow_duplicates && !params.whole_packets,
-            halving_to: 0.0,
-            second: false,
             aging: params.aging,
             aged_at: Time::ZERO,
             most_in_flight: 0,
@@ -223,31 +208,6 @@ impl<F: Form> XcpSender<F> {
         // The window is one packet at least.
         let packets = self.window.cwnd as u32 as f64;
         if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window, packets) }
-    }
-
-    /// The window after an acknowledgement where feedback does not always count, or a repair lowers the window beside it.
-    #[inline(never)]
-    fn answered_otherwise(&mut self, ack: &Ack<'_>) -> f64 {
-        let mut cwnd = self.window.cwnd;
-        if self.counted.counts(ack) {
-            let answered = self.form.answered(&self.window, ack);
-            cwnd = if self.whole_packets { cwnd + libm::trunc(answered - cwnd) } else { answered };
-        }
-        if self.halving_to > 0.0 {
-            self.second = !self.second;
-            if !ack.recovering {
-                self.halve_to(0.0);
-            } else if !self.second && cwnd - 1.0 >= self.halving_to {
-                cwnd -= 1.0;
-            }
-        }
-        cwnd
-    }
-
-    /// Begins rate halving down to this window, segments; 0 ends it.
-    fn halve_to(&mut self, window: f64) {
-        (self.halving_to, self.second) = (window, false);
-        self.plain = window == 0.0 && self.counted.follow_duplicates && !self.whole_packets;
     }
 
     /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards the used part.
@@ -295,29 +255,25 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
-        let cwnd = if self.plain { self.form.answered(&self.window, ack) } else { self.answered_otherwise(ack) };
-        self.window.cwnd = cwnd.max(1.0);
+        if self.counted.counts(ack) {
+            self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
+        }
         self.age(ack);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
         let cwnd = self.window.cwnd;
-        self.halve_to(0.0);
-        if (loss.kind, self.on_loss) == (LossKind::Duplicates, OnLoss::RateHalving) {
-            return self.halve_to((cwnd / 2.0).max(1.0));
-        }
         self.window.cwnd = match (loss.kind, self.on_timeout, self.on_loss) {
             (LossKind::Timeout, OnTimeout::Keep, _) => cwnd,
             (LossKind::Timeout, OnTimeout::Reset, _) | (_, _, OnLoss::Reset) => 1.0,
             (_, _, OnLoss::Keep) => cwnd,
-            (_, _, OnLoss::Halve | OnLoss::RateHalving) => (cwnd / 2.0).max(1.0),
+            (_, _, OnLoss::Halve) => (cwnd / 2.0).max(1.0),
         };
     }
 
     fn resume(&mut self, now: Time, window: f64, srtt: Time) {
         (self.window.cwnd, self.window.srtt) = (window.max(1.0), srtt.as_secs_f64());
         (self.aged_at, self.most_in_flight, self.was_limited) = (now, 0, false);
-        self.halve_to(0.0);
     }
 
     fn probe(&self, put: Probe<'_>) {
@@ -430,44 +386,6 @@ mod tests {
             assert_eq!(after(&[on_loss], marked), expected);
             assert_eq!(after(&[on_loss], expired), 1.0, "severe congestion");
             assert_eq!(after(&[on_loss, ("on_timeout", 1.0)], expired), 10.0);
-        }
-    }
-
-    /// Ten packets fall to five with ten acknowledgements of the repair, or to what feedback leaves, and no further.
-    #[test]
-    fn rate_halving_takes_a_packet_for_two_acknowledgements() {
-        for (feedback, expected) in [(0, [10.0, 9.0, 9.0, 8.0, 8.0]), (5_000, [10.5, 10.0, 10.5, 10.0, 10.5])] {
-            let mut s = sender(&[("on_loss", OnLoss::RateHalving as u8 as f64)]);
-            s.on_loss(&loss(Time::ZERO, LossKind::Duplicates, 10));
-            assert_eq!(s.allowance().cwnd, 10.0, "not at once");
-            let mut header = Congestion::new(Format::MINIMAL);
-            header.set_reverse_feedback(feedback);
-            let repair =
-                |ms| Ack { duplicate: true, newly_acked: 0, recovering: true, ..ack(Time::millis(ms), &header) };
-            let windows = [1, 2, 3, 4, 5].map(|ms| {
-                s.on_ack(&repair(ms));
-                s.allowance().cwnd
-            });
-            assert_eq!(windows, expected);
-            header.set_reverse_feedback(0);
-            let repair =
-                |ms| Ack { duplicate: true, newly_acked: 0, recovering: true, ..ack(Time::millis(ms), &header) };
-            (6..40).for_each(|ms| s.on_ack(&repair(ms)));
-            let least = s.allowance().cwnd;
-            assert!((5.0..6.0).contains(&least), "{least}");
-            (40..60).for_each(|ms| s.on_ack(&ack(Time::millis(ms), &header)));
-            assert_eq!(s.allowance().cwnd, least, "the repair has ended");
-        }
-    }
-
-    #[test]
-    fn whole_packets_drop_the_rest_of_what_an_acknowledgement_brings() {
-        let mut s = sender(&[("whole_packets", 1.0)]);
-        let mut header = Congestion::new(Format::MINIMAL);
-        for (feedback, expected) in [(5_000, 10.0), (25_000, 12.0), (-15_000, 11.0), (-9_000, 11.0)] {
-            header.set_reverse_feedback(feedback); // for 0.1 s: 0.5, 2.5, -1.5 and -0.9 packets
-            s.on_ack(&ack(Time::millis(50), &header));
-            assert_eq!(s.allowance().cwnd, expected, "{feedback}");
         }
     }
 

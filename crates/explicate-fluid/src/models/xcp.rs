@@ -45,7 +45,7 @@ impl Model for Xcp {
             desired: params.desired_rate.map_or(init.interface, |rate| rate / 8.0),
             rtt: init.rtt,
             keeps: match params.on_loss {
-                OnLoss::Halve | OnLoss::RateHalving => 0.5,
+                OnLoss::Halve => 0.5,
                 OnLoss::Keep => 1.0,
                 OnLoss::Reset => 0.0,
             },
