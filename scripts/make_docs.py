@@ -147,10 +147,13 @@ def variables(
     Neighbours may use each other; `seen` are the files on the way to this one.
     """
     code = (ROOT / path).read_text(encoding="utf-8").split("\n#[cfg(test)]\n", maxsplit=1)[0]
-    for root, module, names in NEIGHBOUR.findall(code):
+    for root, named, names in NEIGHBOUR.findall(code):
+        # A module of `common/` may be used by its name.
+        module = f"{named}::{names}" if named == "common" and names.isidentifier() else named
         if module not in registered or re.search(r"(Sender|Router)\b", names):
             neighbour = path.parent if root == "super" else folder
             used = neighbour / f"{module.replace('::', '/')}.rs"
+            used = used if (ROOT / used).exists() else used.with_suffix("") / "mod.rs"
             if used not in seen:
                 yield from variables(used, folder, registered, seen | {path})
     for names in PROBE.findall(code):
