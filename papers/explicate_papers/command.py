@@ -65,12 +65,8 @@ def reproduce(args: argparse.Namespace) -> int:
         outcomes = [larger.get(one.experiment.id, one) for one in outcomes]
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     pages = folder / stack
-    if args.out and stack:
-        # Controls and other choices are those of the papers' hosts.
-        gallery.write(outcomes, pages)
-        _note_replaced(outcomes, stack, pages / REPLACED)
-    elif args.out:
-        gallery.write(outcomes, pages, entries, multiverse.load(folder / MULTIVERSE))
+    if args.out:
+        _write(outcomes, pages, stack, (entries, multiverse.load(folder / MULTIVERSE)))
     if args.json:
         print(json.dumps([verdict.row() for verdict in verdicts], indent=2, ensure_ascii=False))
     else:
@@ -86,10 +82,15 @@ def _judged(tried: Sequence[Attempt], store: Store, workers: int, unfailing: Col
     return [one.judge(store, unfailing) for one in tried]
 
 
-def _note_replaced(outcomes: Sequence[Outcome], stack: str, file: Path) -> None:
+def _write(outcomes: Sequence[Outcome], pages: Path, stack: str, records: tuple[Any, Any]) -> None:
+    """Write the pages; the records of controls and of other choices are those of the papers' hosts."""
+    if not stack:
+        gallery.write(outcomes, pages, *records)
+        return
+    gallery.write(outcomes, pages)
     found = {outcome.experiment.id: stacks.rows(outcome.replaced) for outcome in outcomes}
     text = json.dumps({"stack": stack, "experiments": found}, indent=1, ensure_ascii=False)
-    write_text(file, text + "\n")
+    write_text(pages / REPLACED, text + "\n")
 
 
 def _controls(what: Sequence[Experiment], effort: str, store: Store, workers: int, kept: Path) -> None:
