@@ -139,7 +139,7 @@ mod tests {
             (Format::STANDARD, -1500, " delta -1500 B/s"),
             (Format::WINDOW, 7, " delta +7 B"),
             (Format::MINIMAL, 0, " feedback +9"),
-            (Format::own(15), 7, ""),
+            (Format::own(14), 7, ""),
         ] {
             let mut packet = Packet { congestion: Congestion::new(format), ..Packet::EMPTY };
             packet.congestion.set_delta_throughput(value);
