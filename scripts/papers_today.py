@@ -169,10 +169,11 @@ def telling(verdict: Verdict) -> list[int]:
 
 
 def deciding(usual: Verdict, hosts: Verdict) -> tuple[int, list[int]]:
-    """Return the block and the places of the checks because of which two verdicts differ.
+    """Return the checks that make two verdicts differ: their block of seeds, and their places in it.
 
-    These are the checks with other results in the first block that has any, otherwise those that are open with one
-    stack alone, otherwise those that fail with the hosts' stack.
+    These are the checks that hold with one stack and fail with the other, in the first block that has any. If there
+    are none, they are the checks that are open with one stack alone; and if there are none of these either, those that
+    fail with the hosts' stack.
     """
     results = [[[check.holds for check in block.checks] for block in one.blocks] for one in (usual, hosts)]
     doubts = [open_checks([block.checks for block in one.blocks]) for one in (usual, hosts)]
