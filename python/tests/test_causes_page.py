@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from explicate_papers.evidence import CAUSES
+from explicate_papers.judge import explanations
+from explicate_papers.register import PAPERS, experiments
 from explicate_papers.verdicts import Word
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -58,3 +61,61 @@ def test_what_can_not_fail_is_by_construction(script: Any) -> None:
     for cause in script.causes():
         if cause["verdict"] == Word.CANNOT_FAIL:
             assert {reader["label"] for reader in cause["readers"]} == {"construction"}, cause["id"]
+
+
+ALIKE = {
+    "paper": {"paper"},
+    "parameter": {"open parameter"},
+    "ours": {"ours"},
+    "register": {"ours"},
+    "seeds": {"seeds"},
+    "open": {"not reproduced"},
+}
+"""For each cause of an explanation the labels of readers that say the same."""
+
+
+def test_an_explanation_has_the_cause_that_a_reader_gives(script: Any) -> None:
+    """Otherwise needed.toml says what has been measured since the readers gave their labels."""
+    assert set(ALIKE) == set(CAUSES)
+    assert {label for labels in ALIKE.values() for label in labels} | {"construction"} == set(script.LABELS)
+    told = {key: said["cause"] for paper in PAPERS.values() for key, said in explanations(paper).items()}
+    for cause in script.causes():
+        claim = cause["id"]
+        if claim in told and cause["verdict"] != Word.CANNOT_FAIL:
+            labels = {reader["label"] for reader in cause["readers"]}
+            assert ALIKE[told[claim]] & labels or "known" in script.needed()[claim], (claim, told[claim], labels)
+
+
+def test_each_label_that_lacks_a_measurement_has_its_runs_or_what_to_write(script: Any) -> None:
+    lacking = {cause["id"] for cause in script.causes() if any(reader["missing"] for reader in cause["readers"])}
+    assert set(script.needed()) == lacking
+    for claim, row in script.needed().items():
+        assert row.keys() & {"runs", "build"}, claim
+        assert row.keys() <= {"id", "runs", "build", "known"}, claim
+        assert all(run.startswith(f"{claim[0]}-") for run in row.get("runs", [])), claim
+    names = {run.split()[0] for run in script.runs()}
+    assert names <= set(experiments())
+    assert names == set(script.plan()["seconds"])
+
+
+def test_every_run_can_be_prepared(script: Any) -> None:
+    for run in script.runs():
+        made = script.attempt(run)
+        assert made.cases, run
+        assert bool(made.opened) is ("--enlarge" in run), run
+        assert made.changed is ("--choice" in run), run
+        assert script.expected_s(run) > 0, run
+
+
+def test_what_was_measured_since_takes_the_place_of_what_lacks(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"id": "D-fig8-d", "runs": ["D-fig8 --enlarge"]}
+    monkeypatch.setattr(script, "needed", lambda: {"D-fig8-d": row})
+    cause = next(one for one in script.causes() if one["id"] == "D-fig8-d")
+    assert script.lacks(cause) == cause["readers"][0]["missing"]
+    assert script.since("D-fig8-d") == []
+    said = {"verdict": "fails", "measured": ["F: 0.9", "U: 0.8"]}
+    monkeypatch.setattr(script, "measured", lambda: {"D-fig8 --enlarge": {"claims": {"D-fig8-d": said}}})
+    assert script.lacks(cause) == ""
+    assert script.since("D-fig8-d") == ["`D-fig8 --enlarge`: fails; F: 0.9; U: 0.8"]
+    row["build"] = "a counter"
+    assert script.lacks(cause) == cause["readers"][0]["missing"]
