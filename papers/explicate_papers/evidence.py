@@ -26,6 +26,7 @@ CAUSES = {
     "parameter": "a parameter that the paper leaves out",
     "ours": "ours",
     "register": "our reading of the paper",
+    "seeds": "chance, with the seeds of the plan",
     "open": "not found",
 }
 """The causes of explanations, in words."""
