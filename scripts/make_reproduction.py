@@ -55,9 +55,10 @@ READERS = """\
 
 <!-- Made by `scripts/make_reproduction.py` from `papers/explicate_papers/looks.toml`. -->
 
-A reader who lays our figures beside the papers' looks for something in each. This table says what, and whether our
-figure shows it. Of the papers' figures only what their texts say is known here: "yes" means that what the text says of
-a figure can be seen in ours, or be seen not to be so.
+The papers' figures are not known here, only what the texts say of them. For each experiment these tables say what a
+reader who lays our figure beside the paper's would look for, and whether our figure shows it. *Yes*: what the text says
+of the figure can be checked in ours by eye, whether it then turns out to be so or not. *Partly*: the last column has
+what cannot be checked.
 
 Of {number} experiments {said}. `explicate reproduce NAME --quick -o out`
 draws the figure of an experiment; [The papers, figure by figure](reproduction.md) has the verdicts.

@@ -1,8 +1,9 @@
-"""The table of XCP-i's laws for edges that share a bottleneck: its scenes are scenarios, and the page has all of them."""
+"""The table of XCP-i's laws for edges that share a bottleneck: scenes are scenarios, and the page has all of them."""
 
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_round_trips_are_those_of_the_page() -> None:
     delays = {ends: delay for *ends, _, delay in shared_edges.links(scene) for ends in [tuple(ends)]}
     for path, rtt_ms in ((0, 36.0), (7, 276.0)):
         way = [f"s{path}", f"a{path}", "c1", "c2", f"b{path}", f"d{path}"]
-        assert 2 * sum(delays[pair] for pair in zip(way, way[1:], strict=False)) == rtt_ms
+        assert 2 * sum(delays[pair] for pair in pairwise(way)) == rtt_ms
 
 
 def test_the_page_has_the_table() -> None:
