@@ -49,6 +49,16 @@ ordering also on 80 % of them, and on two disjoint blocks of seeds. Judges, plan
 before the first runs; [every change since then](reproduction-changes.md) is listed with its reason.
 [Criteria and sentences](reproduction-criteria.md) says what is the paper's and what is ours in a criterion, and
 [why claims do not hold](reproduction-causes.md) has a cause for each, by two readers.
+
+Each claim that does not hold has a paragraph with these parts:
+
+- *What decides it*: measured values, with 95 % intervals and the bounds that the criterion asks for. ✗ marks those that
+  are not met.
+- *What would turn it*: single choices with which the verdict on the first block of seeds is another one, and controls
+  under which the claim fails.
+- *tried*: settings and what was measured with them. "Used" means the choices as they are, two figures joined by "and"
+  are those of the two blocks of seeds, and "0.1" marks figures of that release, whose choices and engine differed.
+- *Likely cause*: in our words.
 """
 READERS = """\
 # What a reader looks for in each figure

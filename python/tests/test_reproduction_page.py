@@ -139,7 +139,7 @@ def test_values_of_claims_that_hold_are_not_recorded() -> None:
 
 
 def test_results_of_a_folder_are_entered(tmp_path: Path) -> None:
-    known = {"quick": {}, "older": ["I-fig2", "I-fig4"], "controls": {}}
+    known: dict[str, Any] = {"quick": {}, "older": ["I-fig2", "I-fig4"], "controls": {}}
     mine = [row for row in rows() if row["experiment"] == "I-fig4"]
     (tmp_path / "verdicts.json").write_text(json.dumps(mine), encoding="utf-8")
     script().enter(known, tmp_path)
