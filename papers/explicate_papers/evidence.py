@@ -27,7 +27,7 @@ CAUSES = {
     "ours": "ours",
     "register": "our reading of the paper",
     "seeds": "chance, with the seeds of the plan",
-    "open": "not found",
+    "open": "not found; the claim holds with no setting that was tried",
 }
 """The causes of explanations, in words."""
 
