@@ -22,13 +22,17 @@ from pathlib import Path
 from typing import Any
 
 import make_criteria
+from causes_measures import MEASURES, Measure
 
 from explicate.files import write_text
 from explicate_papers import freeze, trials
 from explicate_papers.command import DEFAULT_STORE, RUNS, Progress
+from explicate_papers.evidence import Quantity, listed, quantities
 from explicate_papers.judge import ENLARGED, Attempt
+from explicate_papers.plan import seeds
 from explicate_papers.register import PAPERS, experiments
 from explicate_papers.store import Store
+from explicate_papers.verdicts import Block, Word, classify
 
 DOCUMENT = make_criteria.ROOT / "docs" / "reproduction-causes.md"
 MEASURED = make_criteria.ROOT / "tests" / "papers-causes.json"
@@ -139,7 +143,7 @@ def since(claim: str) -> list[str]:
     for run in row.get("runs", []):
         if run in done:
             one = done[run]["claims"][claim]
-            found.append(f"`{run}`: {one['verdict']}; {'; '.join(one['measured'])}")
+            found.append(f"{said(run)}: {one['verdict']}; {'; '.join(one['measured'])}")
     return found
 
 
@@ -188,9 +192,7 @@ def still() -> Iterator[str]:
     claims = {claim for names in lacking.values() for claim in names}
     minutes = round(sum(map(expected_s, lacking)) / MINUTE_S)
     yield NEEDED.format(runs=len(lacking), claims=len(claims), minutes=minutes)
-    body = [
-        [f"`explicate reproduce {run} --quick`", ", ".join(names), expected_s(run)] for run, names in lacking.items()
-    ]
+    body = [[said(run), ", ".join(names), expected_s(run)] for run, names in lacking.items()]
     yield from make_criteria.table(["run", "claims", "processor time, about, s"], body)
     built = {claim: row["build"] for claim, row in rows.items() if "build" in row}
     yield BUILD.format(claims=len(built))
@@ -205,15 +207,49 @@ def page() -> str:
     return "\n".join([head, *counts(rows), after, *tables(rows), *still()]).rstrip() + "\n"
 
 
-def attempt(run: str) -> Attempt:
-    """Return a run of `needed`, ready to be made."""
+@cache
+def prepared(run: str) -> tuple[Attempt, Measure | None]:
+    """Return a run of `needed`, ready to be made, and the measure that takes the place of the claim's judge, if any."""
     parser = argparse.ArgumentParser()
     parser.add_argument("experiment", choices=experiments())
     parser.add_argument("--choice", action="append", default=[], type=lambda text: text.partition("=")[::2])
     parser.add_argument("--enlarge", action="store_true")
+    parser.add_argument("--by", choices=MEASURES)
     args = parser.parse_args(shlex.split(run))
     made = Attempt(experiments()[args.experiment], EFFORT, dict(args.choice))
-    return made.larger(runs()[run]) if args.enlarge else made
+    if args.enlarge:
+        made = made.larger(runs()[run])
+    measure = MEASURES[args.by] if args.by else None
+    if measure and measure.cases:
+        made.cases = dict(measure.cases(made.effort))
+    return made, measure
+
+
+def said(run: str) -> str:
+    """Return a run as the page shows it."""
+    experiment, *rest = run.split()
+    if "--by" in rest:
+        return f"{experiment}, {MEASURES[rest[-1]].what}"
+    return f"`explicate reproduce {run} --quick`"
+
+
+def judged(run: str, claims: Sequence[str], store: Store, unfailing: set[str]) -> dict[str, Any]:
+    """Return what a run, which is in the store, says of its claims: verdict and figures of each."""
+    one, measure = prepared(run)
+    if measure is None:
+        found = {verdict.predicate.id: verdict for verdict in one.judge(store, unfailing).verdicts}
+        return {claim: shown(found[claim].word, found[claim].quantities, found[claim].note) for claim in claims}
+    blocks = []
+    for block in range(one.blocks):
+        checks = tuple(measure.checks(one.data(store, block)))
+        held = all(check.holds for check in checks)
+        blocks.append(Block(seeds(block, 1)[0], held, checks, len(one.block_jobs(block))))
+    return {claim: shown(classify(blocks), quantities(blocks)) for claim in claims}
+
+
+def shown(word: Word, made: Sequence[Quantity], note: str = "") -> dict[str, Any]:
+    """Return a verdict and its figures, or why there are none; the first `MET_SHOWN` of those that are met."""
+    return {"verdict": word.value, "measured": listed((one.text, one.met) for one in made) or [note]}
 
 
 def make(store: Store, workers: int, until: float) -> None:
@@ -227,20 +263,13 @@ def make(store: Store, workers: int, until: float) -> None:
         done = measured()
         if run in done or time.monotonic() > until:
             continue
-        began, one = time.process_time(), attempt(run)
+        began, (one, _) = time.process_time(), prepared(run)
         with Progress() as told:
             store.perform(one.jobs, workers, told)
-        verdicts = {verdict.predicate.id: verdict for verdict in one.judge(store, unfailing).verdicts}
         done[run] = {
             "frozen": freeze.of_experiment(one.experiment.id),
+            "claims": judged(run, claims, store, unfailing),
             "seconds": round(time.process_time() - began),
-            "claims": {
-                claim: {
-                    "verdict": verdicts[claim].word.value,
-                    "measured": [text.text for text in verdicts[claim].quantities] or [verdicts[claim].note],
-                }
-                for claim in claims
-            },
         }
         kept = {key: done[key] for key in runs() if key in done}
         write_text(MEASURED, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
