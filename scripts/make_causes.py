@@ -23,9 +23,10 @@ from typing import Any
 
 import make_criteria
 from causes_measures import MEASURES, Measure
+from make_reproduction import state
 
 from explicate.files import write_text
-from explicate_papers import freeze, trials
+from explicate_papers import trials
 from explicate_papers.command import DEFAULT_STORE, RUNS, Progress
 from explicate_papers.evidence import Quantity, listed, quantities
 from explicate_papers.judge import ENLARGED, Attempt
@@ -123,9 +124,13 @@ def expected_s(run: str) -> int:
 
 
 def measured() -> dict[str, Any]:
-    """Return what the runs of `needed` have given; empty before the first."""
+    """Return what the runs of `needed` have given, unless a judge, its cases or the choices have changed since."""
     known: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.is_file() else {}
-    return known
+    return {
+        run: one
+        for run, one in known.items()
+        if all(said["frozen"] == state(claim) for claim, said in one["claims"].items())
+    }
 
 
 def lacks(cause: Mapping[str, Any]) -> str:
@@ -267,8 +272,9 @@ def make(store: Store, workers: int, until: float) -> None:
         with Progress() as told:
             store.perform(one.jobs, workers, told)
         done[run] = {
-            "frozen": freeze.of_experiment(one.experiment.id),
-            "claims": judged(run, claims, store, unfailing),
+            "claims": {
+                claim: {"frozen": state(claim), **made} for claim, made in judged(run, claims, store, unfailing).items()
+            },
             "seconds": round(time.process_time() - began),
         }
         kept = {key: done[key] for key in runs() if key in done}

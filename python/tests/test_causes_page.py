@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -28,7 +29,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     yield module
-    for name in ("make_criteria", "causes_measures"):
+    for name in ("make_criteria", "causes_measures", "make_reproduction"):
         sys.modules.pop(name, None)
 
 
@@ -156,3 +157,14 @@ def test_what_was_measured_since_takes_the_place_of_what_lacks(script: Any, monk
     assert script.since("D-fig8-d") == ["`explicate reproduce D-fig8 --enlarge --quick`: fails; F: 0.9; U: 0.8"]
     row["build"] = "a counter"
     assert script.lacks(cause) == cause["readers"][0]["missing"]
+
+
+def test_what_was_measured_by_another_judge_does_not_count(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "MEASURED", tmp_path / "causes.json")
+    assert script.measured() == {}
+    one = {"claims": {"D-fig8-d": {"frozen": script.state("D-fig8-d"), "verdict": "fails", "measured": []}}}
+    other = {"claims": {"D-fig6-a": {"frozen": "another", "verdict": "fails", "measured": []}}}
+    script.MEASURED.write_text(json.dumps({"D-fig8 --enlarge": one, "D-fig6": other}), encoding="utf-8")
+    assert script.measured() == {"D-fig8 --enlarge": one}
