@@ -168,7 +168,7 @@ $(PAPERS:%=papers-%): papers-%: install
 	EXPLICATE_PAPERS_STORE=$(CURDIR)/target/papers/$* $(PY) -m pytest -q --require-native -m papers -k "[$*:" -p no:cacheprovider
 
 gallery: install ## Repeats all experiments of the papers; leaves out/papers/index.html
-	-$(EXPLICATE) reproduce all --controls --enlarge -o out/papers >/dev/null
+	-$(EXPLICATE) reproduce all --quick --controls -o out/papers >/dev/null
 	$(PY) scripts/make_reproduction.py out/papers
 
 multiverse: install ## Replaces each choice of the papers by each alternative; hours, resumable; leaves tests/multiverse.json and its tables in docs

@@ -24,12 +24,15 @@ HEAD = """\
 
 <!-- Made by `scripts/make_joint.py`. -->
 
-The papers leave out settings, and each experiment has a value for every one, with a reason
-([the papers, figure by figure](reproduction.md)). Two values may agree with a paper only together. For each paper the
-choices that move most figures, at most {choices}, are changed two at a time, and the {pairs} best pairs with a third.
-The distance of a set is the mean of |ln(ours / paper)| over the results that the paper states as numbers, in its text
-and captions. Nothing is read from curves. The runs are those of the quick plan on seeds from {first}, which no verdict
-uses.
+The papers leave settings open. Our experiments have a value for each of them, with a reason
+([the papers, figure by figure](reproduction.md)). If two of these values are wrong, a change of one alone may bring no
+figure nearer to the paper's. So several are changed at once: of each paper the choices that move most figures, at most
+{choices}. All pairs of their alternatives are tried, and the {pairs} best pairs with a third change.
+
+How near a set of values comes to a paper is judged by the results that the paper states as numbers, in its text and
+captions; nothing is read from curves. The distance is the mean of |ln(ours / paper)|: 0 if all numbers agree, and about
+0.1 if ours are a tenth too large or too small. The runs are those of the quick plan on seeds from {first}, which no
+verdict uses.
 
 *As argued* are the values in use. *Best fit* is the set with the least distance. It was chosen by these numbers, so its
 agreement with them is no evidence, and no verdict is judged with it. `explicate reproduce N --joint -o DIR` repeats a
@@ -67,7 +70,7 @@ def of_paper(letter: str, entry: Mapping[str, Any] | None) -> Iterator[str]:
         )
     else:
         if entry["state"] != joint.state(letter):
-            yield "The record is older than the cases, choices or measures of today."
+            yield "This record is older than the cases, choices or measures of today, so its values may have moved."
             yield ""
         yield " ".join(joint.said(letter, entry))
         yield ""

@@ -1,10 +1,8 @@
-"""Make docs/reproduction.md from the results of `explicate reproduce all --controls --enlarge -o DIR`.
+"""Make docs/reproduction.md and docs/reproduction-figures.md from what is on record.
 
-It reads DIR/verdicts.json, DIR/controls.json and, for the multiverse, tests/multiverse.json. Verdicts and controls
-are also recorded in tests/papers.json; a test checks that those of `--quick` and of `all` agree. Verdicts of enlarged
-experiments are recorded apart, because `papers_record.py` repeats experiments without enlargement. Without DIR only
-what needs no results is renewed: the multiverse, what would turn a claim, the claims that hold on record, and those
-that were judged again with ns-2's timer. docs/reproduction-figures.md needs none either.
+Verdicts, controls and measured values are in tests/papers.json, other choices in tests/multiverse.json. With DIR, the
+results of `explicate reproduce all --quick --controls -o DIR` are recorded first; verdicts of enlarged experiments
+apart, because `papers_record.py` repeats experiments without enlargement.
 """
 
 from __future__ import annotations
@@ -15,16 +13,17 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from explicate_papers import multiverse
 from explicate_papers.evidence import CAUSES, listed, turns
-from explicate_papers.freeze import ledger
+from explicate_papers.freeze import frozen, ledger
 from explicate_papers.judge import ENLARGED, explanations
 from explicate_papers.looks import SHOWN, looks
-from explicate_papers.plan import choices
-from explicate_papers.register import JUDGED, PAPERS, experiments, predicates
+from explicate_papers.plan import choices, studies
+from explicate_papers.register import JUDGED, PAPERS, Experiment, Predicate, experiments, predicates
 from explicate_papers.trials import FLIPPED, broken_by, flipped, outcomes
 from explicate_papers.verdicts import MEANING, Word
 
@@ -33,38 +32,48 @@ DOCUMENT = ROOT / "docs" / "reproduction.md"
 FIGURES = ROOT / "docs" / "reproduction-figures.md"
 RECORD = ROOT / "tests" / "papers.json"
 UNIVERSES = ROOT / "tests" / "multiverse.json"
+LINUX = ROOT / "tests" / "papers-linux.json"
+EFFORT = "quick"
 MOVED = ROOT / "papers" / "explicate_papers" / "stack.toml"
 HEAD = """\
 # The papers, figure by figure
 
 <!-- Made by `scripts/make_reproduction.py`. -->
 
-`explicate reproduce all{option} -o papers` repeats every experiment of the five papers and judges
+`explicate reproduce all --quick --controls -o papers` repeats every experiment of the five papers and judges
 each claim; `papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains
 those that are not "holds".
 
 A criterion was written down for each claim before its experiment was run. It is judged on the mean over seeds, an
 ordering also on 80 % of them, and on two disjoint blocks of seeds. Judges, plans, controls and choices were frozen
-before these runs; changes since then are listed below. If both blocks agree, but the 95 % interval of a decisive mean
-contains its bound, {open}.
+before the first runs; [every change since then](reproduction-changes.md) is listed with its reason.
+[Criteria and sentences](reproduction-criteria.md) says what is the paper's and what is ours in a criterion, and
+[why claims do not hold](reproduction-causes.md) has a cause for each, by two readers.
+
+Each claim that does not hold has a paragraph with these parts:
+
+- *What decides it*: measured values, with 95 % intervals and the bounds that the criterion asks for. ✗ marks those that
+  are not met.
+- *What would turn it*: single choices with which the verdict on the first block of seeds is another one, and controls
+  under which the claim fails.
+- *tried*: settings and what was measured with them. "Used" means the choices as they are, two figures joined by "and"
+  are those of the two blocks of seeds, and "0.1" marks figures of that release, whose choices and engine differed.
+- *Likely cause*: in our words.
 """
 READERS = """\
 # What a reader looks for in each figure
 
 <!-- Made by `scripts/make_reproduction.py` from `papers/explicate_papers/looks.toml`. -->
 
-A reader who lays our figures beside the papers' looks for something in each. This table says what, and whether our
-figure shows it. Of the papers' figures only what their texts say is known here: "yes" means that what the text says of
-a figure can be seen in ours, or be seen not to be so.
+The papers' figures are not known here, only what the texts say of them. For each experiment these tables say what a
+reader who lays our figure beside the paper's would look for, and whether our figure shows it. *Yes*: what the text says
+of the figure can be checked in ours by eye, whether it then turns out to be so or not. *Partly*: the last column has
+what cannot be checked.
 
 Of {number} experiments {said}. `explicate reproduce NAME --quick -o out`
 draws the figure of an experiment; [The papers, figure by figure](reproduction.md) has the verdicts.
 """
 
-CLAIM = re.compile(r"^\*\*(?P<claim>[A-Z]-[\w-]+)\*\* (?P<word>[a-z ]+):", re.M)
-"""The head of a claim on the page, with its verdict."""
-FIRST = re.compile(r"seeds from \d+: (holds|fails)")
-"""The answer of the first block of seeds, which every claim that was judged has after its head."""
 Row = dict[str, Any]
 Controls = Mapping[str, Mapping[str, Any]]
 Universes = Mapping[str, Mapping[str, Any]]
@@ -86,61 +95,11 @@ def of_classes(rows: Sequence[Row], word: Word) -> list[Row]:
     return [row for row in rows if row["verdict"] == word]
 
 
-def marked(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines between marks, by which `renewed` finds them."""
-    yield f"<!-- {name}:begin -->"
-    yield from lines
-    yield f"<!-- {name}:end -->"
-
-
-def renewed(document: str, universes: Universes, record: Mapping[str, Any]) -> str:
-    """Return the page with what needs no results as it is now, from the multiverse and from the record of verdicts.
-
-    That is the multiverse, verdicts that moved, what would turn a claim, and the claims that hold.
-    """
-    number = sum(len(choice.others) for paper in PAPERS.values() for choice in choices(paper).values())
-    controls: Controls = record["controls"]["quick"]
-    words = {claim: word for verdicts in record["quick"].values() for claim, word in verdicts.items()}
-    made = {"span": said_of_span(universes, number), "moved": said_of_moved(whole=False)}
-    for letter in PAPERS:
-        made[f"choices-{letter}"] = alternatives(letter, universes.get(letter, {}))
-        made[f"holding-{letter}"] = holding(letter, words, controls, universes)
-    for found in CLAIM.finditer(document):
-        key, word, first = found["claim"], found["word"], FIRST.search(document, found.end())
-        answer = first[1] if first else word
-        made[f"turns-{key}"] = turned(key, word, answer, controls, universes, words.get(key, word))
-    for name, lines in made.items():
-        text = "\n".join(marked(name, lines))
-        document, times = re.subn(
-            rf"<!-- {name}:begin -->.*?<!-- {name}:end -->", lambda _, text=text: text, document, flags=re.S
-        )
-        if times != 1:
-            raise SystemExit(f"the page has {times} parts {name}; make it from a folder of results")
-    return document
-
-
-def home(claim: str) -> str:
-    """Return the experiment of a claim."""
-    return next(one.id for one in experiments().values() if claim in {predicate.id for predicate in one.predicates})
-
-
-def turned(claim: str, word: str, first: str, controls: Controls, universes: Universes, today: str) -> Iterator[str]:
-    """Yield what would turn a claim whose verdict on the page is `word`, and its verdict `today` if that is another.
-
-    `first` is the answer of the first block of seeds.
-    """
-    broken = broken_by(claim, controls.get(home(claim), {}))
-    found = list(turns(claim, word, first, universes.get(claim.partition("-")[0], {}), broken))
-    yield f"What would turn it: {'; '.join(found) or 'nothing on record'}."
-    if today != word:
-        yield f'Judged anew since, with the quick set: "{today}".'
-
-
 def holding(letter: str, words: Mapping[str, str], controls: Controls, universes: Universes) -> Iterator[str]:
     """Yield the table of a paper's claims that hold: the sentence, what is measured, what would turn it."""
     body = [
-        [key, plain(one.statement), plain(one.criterion), "; ".join(_turned(key, controls, universes))]
-        for key, one in predicates().items()
+        [key, plain(one.statement), plain(one.criterion), "; ".join(_turned(key, home, controls, universes))]
+        for key, (home, one) in judged().items()
         if words.get(key) == Word.HOLDS and key.startswith(f"{letter}-")
     ]
     if body:
@@ -150,9 +109,9 @@ def holding(letter: str, words: Mapping[str, str], controls: Controls, universes
         yield ""
 
 
-def _turned(claim: str, controls: Controls, universes: Universes) -> Iterator[str]:
+def _turned(claim: str, home: str, controls: Controls, universes: Universes) -> Iterator[str]:
     universe = universes.get(claim.partition("-")[0], {})
-    return turns(claim, Word.HOLDS, Word.HOLDS, universe, broken_by(claim, controls.get(home(claim), {})))
+    return turns(claim, Word.HOLDS, Word.HOLDS, universe, broken_by(claim, controls.get(home, {})))
 
 
 def plain(text: str) -> str:
@@ -180,9 +139,8 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
         )
 
 
-def said_of_moved(whole: bool) -> Iterator[str]:
-    """Yield the verdicts that moved with ns-2's timer, and what is older, unless the page is made as a whole."""
-    older = json.loads(RECORD.read_text(encoding="utf-8"))["older"]
+def said_of_moved(older: Collection[str]) -> Iterator[str]:
+    """Yield the verdicts that moved with ns-2's timer, and the experiments that are `older`."""
     moved = tomllib.loads(MOVED.read_text(encoding="utf-8"))["moved"]
     number = len(experiments())
     yield "## Verdicts that moved with ns-2's timer\n"
@@ -190,13 +148,8 @@ def said_of_moved(whole: bool) -> Iterator[str]:
         'The papers\' hosts now have the timer of `stack = "ns2"`, which takes one sample a round trip, in ticks. '
         f"{number - len(older)} of {number} experiments have been judged again with it, both blocks of the quick set."
     )
-    if not whole:
-        verdicts = f", and the verdicts of {joined(older)}" if older else ""
-        yield (
-            "Everything else on this page was made before, and before judges were changed to the papers' sentences: "
-            f"counts, measured values, controls, enlarged experiments{verdicts}. "
-            "[Criteria and sentences](reproduction-criteria.md) has the counts of today."
-        )
+    if older:
+        yield f"The verdicts of {joined(list(older))} were made before."
     yield ""
     body = [[one["claim"], one["before"], one["after"], one["why"]] for one in moved]
     yield from table(["claim", "verdict before", "after", "reason"], body)
@@ -226,7 +179,7 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
     yield from said_of_exchanges({row["predicate"] for row in proven}, controls)
     known = [choice for paper in PAPERS.values() for choice in choices(paper).values()]
     number = sum(len(choice.others) for choice in known)
-    yield from marked("span", said_of_span(universes, number))
+    yield from said_of_span(universes, number)
     yield (
         f"\nThe papers leave out settings that results depend on: {len(known)} choices were made, each once for all of "
         f"a paper's figures, with {number} alternatives. While this reproduction was built, alternatives were also "
@@ -268,27 +221,21 @@ def _line(letter: str, basis: str, rows: Sequence[Row]) -> list[object]:
     return [letter, basis, len(rows), *(count[word] for word in Word)]
 
 
-def top(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
+def top(record: Mapping[str, Any], rows: Sequence[Row], universes: Universes) -> Iterator[str]:
     """Yield the page's beginning: the result, the classes, the counts, and what was changed since the freeze."""
-    yield from headline(rows, controls, universes)
+    yield from headline(rows, record["controls"][EFFORT], universes)
     yield ""
     yield from table(["verdict", "meaning"], [[word.value, MEANING[word]] for word in Word])
     yield ""
     yield from counts(rows)
-    enlarged = {row["experiment"]: row["opened"] for row in rows if row["opened"]}
-    if enlarged:
-        said = "; ".join(f"{name} ({', '.join(claims)})" for name, claims in enlarged.items())
-        yield f"\nEnlarged to {ENLARGED} times the seeds, with the claims that were open: {said}."
-    changes = ledger()
     yield ""
-    yield from marked("moved", said_of_moved(whole=True))
+    yield from said_of_moved(record["older"])
     yield "\n## Changes since the freeze\n"
-    if changes:
-        body = [[one.id, one.reason, one.before or "–", one.after or "not run yet"] for one in changes]
-        yield from table(["change of", "reason", "verdict before", "after"], body)
-    else:
-        yield "None."
-    yield ""
+    changed = {one.id for one in ledger()}
+    yield (
+        f"{len(ledger())} changes were made after the freeze, {len(changed & set(predicates()))} claims among them: "
+        "[reasons, hashes, and verdicts before and after](reproduction-changes.md).\n"
+    )
 
 
 def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
@@ -302,11 +249,10 @@ def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Unive
             [[key, one.name, one.used, ", ".join(one.others), one.why] for key, one in known.items()],
         )
         yield ""
-    yield from marked(f"choices-{letter}", alternatives(letter, universes.get(letter, {})))
+    yield from alternatives(letter, universes.get(letter, {}))
     yield from controlled(rows, controls)
     words = {row["predicate"]: row["verdict"] for row in rows}
-    yield from marked(f"holding-{letter}", holding(letter, words, controls, universes))
-    yield ""
+    yield from holding(letter, words, controls, universes)
     for row in rows:
         if row["verdict"] != Word.HOLDS:
             yield from claim(row, explanations(about).get(row["predicate"], {}), controls, universes)
@@ -360,19 +306,11 @@ def claim(row: Row, said: Mapping[str, Any], controls: Controls, universes: Univ
         yield ""
     else:
         yield f"What we measure: {plain(row['criterion'])}.\n"
-    words = [
-        f"seeds from {block['first_seed']}: {'holds' if block['holds'] else 'fails'}"
-        for block in row["blocks"]
-        if block["holds"] is not None
-    ]
-    if words:
-        larger = ", four times the plan" if row["enlarged"] else ""
-        yield f"What decides it: {plain(row['decides'])} ({'; '.join(words)}; runs: {row['runs']}{larger}).\n"
-        yield from (f"- {plain(text)}" for text in listed((one["text"], one["met"]) for one in row["checks"]))
-        yield ""
-    first = "holds" if row["blocks"] and row["blocks"][0]["holds"] else "fails"
-    yield from marked(f"turns-{key}", turned(key, row["verdict"], first, controls, universes, row["verdict"]))
-    yield ""
+    yield from values(row)
+    universe = universes.get(letter_of(row), {})
+    first = row["measured"].get("first") or universe.get("chosen", {}).get(key, row["verdict"])
+    found = list(turns(key, row["verdict"], first, universe, broken_by(key, controls.get(row["experiment"], {}))))
+    yield f"What would turn it: {'; '.join(found) or 'nothing on record'}.\n"
     for tried in said.get("tried", []):
         yield f"- tried: {tried}"
     if said.get("tried"):
@@ -380,7 +318,100 @@ def claim(row: Row, said: Mapping[str, Any], controls: Controls, universes: Univ
     if said and row["verdict"] != Word.CANNOT_FAIL:
         yield f"Likely cause: {CAUSES[said['cause']]}. {said['text']}\n"
     elif row["note"] and not row["instead"]:
-        yield f"{row['note'][0].upper()}{row['note'][1:]}.\n"
+        yield f"{row['note'][0].upper()}{row['note'][1:].rstrip('.')}.\n"
+
+
+def values(row: Row) -> Iterator[str]:
+    """Yield the measured values of a claim: those of its judge today, or what else is on record."""
+    one = row["measured"]
+    if one and one["frozen"] == state(row["predicate"]):
+        yield f"What decides it: {plain(one['decides'])} ({'; '.join(one['blocks'])}).\n"
+    elif row["hosts"]:
+        yield "What decides it, in the first block of seeds:\n"
+        one = {"checks": row["hosts"]}
+    elif one and not one["frozen"]:
+        yield "Measured with this criterion before the papers' hosts had ns-2's timer:\n"
+    else:
+        yield f"No values of this judge are on record; `explicate reproduce {row['experiment']} --quick` prints them.\n"
+        return
+    yield from (f"- {plain(text)}" for text in one["checks"])
+    yield ""
+
+
+@cache
+def _hashes() -> dict[str, str]:
+    return {**frozen(), **{one.id: one.hash for one in ledger()}}
+
+
+def state(claim: str) -> str:
+    """Return the hashes on which measured values of a claim depend: judge, experiment, the paper's choices and plan."""
+    home, _ = judged()[claim]
+    parts = (claim, home, f"{claim[0]} choices", f"{claim[0]} plan")
+    return " ".join(_hashes().get(part, "") for part in parts)
+
+
+@cache
+def judged() -> dict[str, tuple[str, Predicate]]:
+    """Return all claims by id, each with its experiment, in the order of the register."""
+    return {claim.id: (one.id, claim) for one in experiments().values() for claim in one.predicates}
+
+
+def note_measured(record: dict[str, Any], verdicts: Iterable[Row]) -> None:
+    """Record the measured values of verdicts, as ``explicate reproduce --json`` prints them, unless they hold."""
+    kept = record.setdefault("measured", {})
+    for row in verdicts:
+        kept.pop(row["predicate"], None)
+        if row["verdict"] == Word.HOLDS:
+            continue
+        answers = [block for block in row["blocks"] if block["holds"] is not None]
+        words = [f"seeds from {one['first_seed']}: {'holds' if one['holds'] else 'fails'}" for one in answers]
+        larger = [f"{ENLARGED} times the seeds of the plan: {row['verdict']}"] if row["enlarged"] else []
+        kept[row["predicate"]] = {
+            "frozen": state(row["predicate"]),
+            "first": ("holds" if answers[0]["holds"] else "fails") if answers else "",
+            "decides": row["decides"] or row["verdict"],
+            "blocks": [*words, f"runs: {row['runs']}", *larger],
+            "checks": listed((one["text"], one["met"]) for one in row["checks"]),
+        }
+    record["measured"] = {key: kept[key] for key in predicates() if key in kept}
+
+
+def rows_of(record: Mapping[str, Any]) -> list[Row]:
+    """Return all claims with the verdicts of the quick set on record, and what is known of their values."""
+    hosts = json.loads(LINUX.read_text(encoding="utf-8"))["experiments"]
+    made = []
+    for one in experiments().values():
+        beside = hosts.get(one.id, {}).get("papers", {})
+        for predicate in one.predicates:
+            verdict = record[EFFORT].get(one.id, {}).get(predicate.id)
+            if verdict is not None:
+                known = beside.get(predicate.id, {})
+                same = known.get("verdict") == verdict
+                made.append(
+                    {
+                        "experiment": one.id,
+                        "predicate": predicate.id,
+                        "basis": predicate.basis,
+                        "statement": predicate.statement,
+                        "criterion": predicate.criterion,
+                        "verdict": verdict,
+                        **_said_by_the_judge(one, predicate, verdict),
+                        "measured": record.get("measured", {}).get(predicate.id, {}),
+                        "hosts": known["measured"] if same else [],
+                    }
+                )
+    return made
+
+
+def _said_by_the_judge(one: Experiment, predicate: Predicate, verdict: str) -> dict[str, str]:
+    """Return what is judged instead of the criterion, if anything, and why a claim cannot fail or is not judged."""
+    study = studies()[one.id]
+    rule = study.rules.get(predicate.id)
+    why = {
+        Word.CANNOT_FAIL: study.unfailing.get(predicate.id, "no control makes it fail"),
+        Word.NOT_JUDGED: study.skipped.get(predicate.id, ""),
+    }
+    return {"instead": rule.instead if rule else "", "note": why.get(Word(verdict), "")}
 
 
 def figures_page() -> str:
@@ -401,51 +432,47 @@ def figures_page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def page(rows: Sequence[Row], controls: Controls, universes: Universes) -> str:
+def page(record: Mapping[str, Any], universes: Universes) -> str:
     """Return the page."""
-    effort = rows[0]["effort"]
-    enlarged = any(row["enlarged"] for row in rows)
-    option = ("" if effort == "all" else f" --{effort}") + " --controls" + (" --enlarge" if enlarged else "")
-    if enlarged:
-        open_ = f"the experiment has been enlarged once to {ENLARGED} times the seeds of the plan"
-    else:
-        open_ = "the claim is undecided; no experiment has been enlarged yet"
-    parts = [HEAD.format(option=option, open=open_), *top(rows, controls, universes)]
+    rows, controls = rows_of(record), record["controls"][EFFORT]
+    parts = [HEAD, *top(record, rows, universes)]
     for letter in PAPERS:
-        mine = [row for row in rows if letter_of(row) == letter]
-        if mine:
-            parts += paper(letter, mine, controls, universes)
+        parts += paper(letter, [row for row in rows if letter_of(row) == letter], controls, universes)
     return "\n".join(parts).rstrip() + "\n"
 
 
 def main() -> None:
-    """Write the page and the record."""
+    """Write the record, if there are new results, and the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="DIR, with verdicts.json and controls.json")
     args = parser.parse_args()
-    FIGURES.write_text(figures_page(), encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    if args.folder is None:
-        document = DOCUMENT.read_text(encoding="utf-8")
-        DOCUMENT.write_text(renewed(document, multiverse.load(UNIVERSES), record), encoding="utf-8")
-        return
-    rows: list[Row] = json.loads((args.folder / "verdicts.json").read_text(encoding="utf-8"))
+    if args.folder is not None:
+        enter(record, args.folder)
+        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    FIGURES.write_text(figures_page(), encoding="utf-8")
+    DOCUMENT.write_text(page(record, multiverse.load(UNIVERSES)), encoding="utf-8")
+
+
+def enter(record: dict[str, Any], folder: Path) -> None:
+    """Enter the results of a folder into the record; raise SystemExit for those of another stack."""
+    rows: list[Row] = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
     if stack := rows[0].get("stack"):
-        raise SystemExit(f"{args.folder} has the verdicts of stack {stack}; `scripts/papers_today.py` records them")
+        raise SystemExit(f"{folder} has the verdicts of stack {stack}; `scripts/papers_today.py` records them")
     effort = rows[0]["effort"]
-    kept = args.folder / "controls.json"
-    controls: Controls = json.loads(kept.read_text(encoding="utf-8")).get(effort, {}) if kept.is_file() else {}
     usual, enlarged = record[effort], {}
     for row in rows:
         kept = enlarged if row["enlarged"] else usual
         kept.setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
     record[f"{effort}, enlarged"] = enlarged
-    record["controls"][effort] = controls
-    if effort == "quick":
-        judged = {row["experiment"] for row in rows}
-        record["older"] = [key for key in record["older"] if key not in judged]
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    DOCUMENT.write_text(page(rows, controls, multiverse.load(UNIVERSES)), encoding="utf-8")
+    tried = folder / "controls.json"
+    record["controls"][effort] = (
+        json.loads(tried.read_text(encoding="utf-8")).get(effort, {}) if tried.is_file() else {}
+    )
+    if effort == EFFORT:
+        note_measured(record, rows)
+        judged_now = {row["experiment"] for row in rows}
+        record["older"] = [key for key in record["older"] if key not in judged_now]
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ By default the record's ``shard`` is repeated: the verdicts of some experiments 
 some, and some alternatives of the multiverse (tests/multiverse.json); with `--every` the verdicts of all experiments.
 `--paper` repeats the part of one paper, `--experiment` verdicts of named experiments alone.
 What differs is an error, whichever way: either something broke, or the record and docs/reproduction.md are out of date.
-`--write` renews verdicts and controls, and takes experiments off the record's list ``older``: those that have not been
-judged since the papers' hosts have ns-2's timer. Taking more processor time than `--budget` is an error, too.
+`--write` renews verdicts, controls and the measured values of claims that do not hold, and takes experiments off the
+record's list ``older``: those that have not been judged since the papers' hosts have ns-2's timer. Run
+`scripts/make_reproduction.py` after it. Taking more processor time than `--budget` is an error, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from make_reproduction import note_measured
 
 from explicate_papers import multiverse, trials
 from explicate_papers.command import Progress
@@ -37,6 +40,8 @@ class Repeat:
     def __init__(self, store: Store, workers: int) -> None:
         self.store = store
         self.workers = workers
+        self.rows: list[dict[str, Any]] = []
+        """All verdicts with their measured values, as `Verdict.row` has them."""
 
     def perform(self, jobs: Sequence[Job]) -> None:
         """Run what is missing."""
@@ -47,12 +52,12 @@ class Repeat:
         """Return the classes of all claims of experiments, on both blocks of seeds."""
         tried = attempts([experiments()[key] for key in names], EFFORT)
         self.perform([job for one in tried for job in one.jobs])
-        return {
-            one.experiment.id: {
-                verdict.predicate.id: verdict.word.value for verdict in one.judge(self.store, unfailing).verdicts
-            }
-            for one in tried
-        }
+        made: dict[str, dict[str, str]] = {}
+        for one in tried:
+            verdicts = one.judge(self.store, unfailing).verdicts
+            made[one.experiment.id] = {verdict.predicate.id: verdict.word.value for verdict in verdicts}
+            self.rows += [verdict.row() for verdict in verdicts]
+        return made
 
     def controls(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the entries of the record of controls of experiments."""
@@ -132,6 +137,7 @@ def main() -> int:
         record[EFFORT] = {key: known[key] for key in experiments() if key in known}
         record["older"] = [key for key in record["older"] if key not in now]
         record["controls"][EFFORT] = {key: controls[key] for key in experiments() if key in controls}
+        note_measured(record, repeat.rows)
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     held = sum(word == "holds" for words in now.values() for word in words.values())
     print(

@@ -49,12 +49,18 @@ HEAD = """\
 
 <!-- Made by `scripts/papers_today.py`. -->
 
-The five papers compare with the TCP of their simulators, which loses more and times out more than that of a host
-([which TCP is this?](explanation/which-tcp.md)). `explicate reproduce all --stack linux` gives all hosts Linux's, and
-lists what it replaces; receive windows, buffers and packets stay. The window of a paper's TCP follows Reno's rule, as
-Linux has it, not CUBIC's. Explicit protocols get the timer, the repair of losses and the host's queue alone, and keep a
-repair that their name stands for. A conclusion is in our words; it survives if all of its claims that hold with
-ns-2's TCP hold with Linux's, and is open if one of these is undecided or depends on seeds and none fails.
+The five papers compare their protocols with the TCP of a simulator, which has more timeouts than the TCP that hosts run
+today ([which TCP is this?](explanation/which-tcp.md)). Do their conclusions survive if all hosts have Linux's TCP
+instead? `explicate reproduce all --stack linux` repeats the experiments in this way, and lists each setting that it
+replaces. Receive windows, buffers and packet sizes stay. So does Reno's rule for TCP's window, which Linux has too;
+Linux's default, CUBIC, is not used. An explicit protocol gets three parts of Linux's TCP: the retransmission timer, the
+repair of losses and the host's queue. One that is named after a repair of its own, such as LR-XCP, keeps that.
+
+The table has the papers' conclusions in our words. Each rests on several claims; the two columns of counts say how many
+of them hold, of those that have been judged. *Yes*: each claim that holds with ns-2's TCP, that of the papers'
+simulators, also holds with Linux's. *Open*: one of these claims is undecided or depends on seeds, and none fails.
+*In part* and *no*: some of them fail, or all. *Did not hold*: none holds with ns-2's TCP. Claims after "now" hold with
+Linux's TCP alone.
 """
 CLAIMS_HEAD = f"""\
 # The papers' claims with two TCPs
@@ -169,10 +175,11 @@ def telling(verdict: Verdict) -> list[int]:
 
 
 def deciding(usual: Verdict, hosts: Verdict) -> tuple[int, list[int]]:
-    """Return the block and the places of the checks because of which two verdicts differ.
+    """Return the checks that make two verdicts differ: their block of seeds, and their places in it.
 
-    These are the checks with other results in the first block that has any, otherwise those that are open with one
-    stack alone, otherwise those that fail with the hosts' stack.
+    These are the checks that hold with one stack and fail with the other, in the first block that has any. If there
+    are none, they are the checks that are open with one stack alone; and if there are none of these either, those that
+    fail with the hosts' stack.
     """
     results = [[[check.holds for check in block.checks] for block in one.blocks] for one in (usual, hosts)]
     doubts = [open_checks([block.checks for block in one.blocks]) for one in (usual, hosts)]
@@ -285,33 +292,39 @@ def tally(usual: Mapping[str, str], hosts: Mapping[str, str]) -> Iterator[str]:
     gained = sum(hosts[key] == Word.HOLDS for key in meant if key not in held)
     lost = ", ".join(f"{number} {COUNTED[Word(said)]}" for said, number in now.most_common() if said != Word.HOLDS)
     yield (
-        f"Of {len(meant)} claims of the authors that were judged with both, {len(held)} hold with ns-2's TCP. "
-        f"{now[Word.HOLDS]} of these hold with Linux's{f' ({lost})' if lost else ''}, and {gained} others."
+        f"{len(meant)} claims of the authors have been judged with both TCPs. {len(held)} hold with ns-2's, and "
+        f"{now[Word.HOLDS]} of these also with Linux's{f' (the others: {lost})' if lost else ''}. "
+        f"{gained} hold with Linux's alone."
     )
     if len(mine) > len(meant):
-        yield f"{len(mine) - len(meant)} are about mechanics that are replaced, and not meaningful."
+        yield f"{len(mine) - len(meant)} more are about parts of TCP that are replaced, so they are not judged."
 
 
 def page(record: Record) -> str:
     """Return the page of one screen."""
     usual, hosts = words(record)
     done = record["experiments"]
-    changed = f" A judge or a choice has changed since: {listed(older(record))}." if older(record) else ""
+    changed = (
+        f" Of {len(older(record))} of these a judge or a list of choices has changed since." if older(record) else ""
+    )
     lines = [
         HEAD,
         " ".join(tally(usual, hosts)) if hosts else "No experiment has been run yet.",
-        f"Run: {len(done)} of {len(experiments())} experiments, the quick set, both blocks of seeds.{changed} "
+        f"{len(done)} of {len(experiments())} experiments have been run, the quick set, both blocks of seeds.{changed} "
         "[Claim by claim](papers-today-claims.md)\n",
     ]
     body = [[one["paper"], one["says"], *fate(one["claims"], usual, hosts)] for one in conclusions()]
-    lines += table(["paper", "conclusion", "hold, ns-2's TCP", "Linux's", "does it survive?"], body)
+    lines += table(["paper", "conclusion", "hold with ns-2's TCP", "hold with Linux's", "does it survive?"], body)
     return "\n".join(lines) + "\n"
 
 
 def claims_page(record: Record) -> str:
     """Return the page with every claim of the authors, its two verdicts, and the numbers where they differ."""
     usual, hosts = words(record)
+    changed = older(record)
     lines = [CLAIMS_HEAD]
+    if changed:
+        lines += [f"A judge or a list of choices has changed since these were run: {listed(changed)}.\n"]
     for letter, paper in PAPERS.items():
         lines += [f"## {letter}: {paper.authors}\n"]
         body = [

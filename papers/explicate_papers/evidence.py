@@ -26,7 +26,8 @@ CAUSES = {
     "parameter": "a parameter that the paper leaves out",
     "ours": "ours",
     "register": "our reading of the paper",
-    "open": "not found",
+    "seeds": "chance, with the seeds of the plan",
+    "open": "not found; the claim holds with no setting that was tried",
 }
 """The causes of explanations, in words."""
 

@@ -385,8 +385,8 @@ def said(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
     done = [sum(len(one["set"]) in sizes for one in entry["sets"].values()) for sizes in ((0, 1, 2), (3,))]
     alone = sum(one["distance"] is None for one in entry["sets"].values())
     yield (
-        f"{done[0]} of {two} sets of at most two changes have been tried, and {done[1]} of three"
-        + (f" (of {three} around the best pairs)." if done[0] == two else ".")
+        f"{done[0]} of {two} sets of at most two changes have been tried, and {done[1]} "
+        + (f"of {three} sets of three, around the best pairs." if done[0] == two else "of three.")
         + (f" {alone} of them have no distance, since a number could not be measured." if alone else "")
     )
     fit = best(entry)

@@ -105,8 +105,8 @@ class Verdict:
 class Outcome:
     """An experiment that was run: its verdicts, its figure from the first block of seeds, and its cases.
 
-    `opened` are the claims because of which it was enlarged. With a `stack` that is not the papers', `replaced` is what
-    it replaced.
+    `opened` names the claims that were open with the seeds of the plan, if it was run with more seeds to decide them.
+    `stack` is that of the hosts, if it is not the papers'; `replaced` lists the settings that it replaced.
     """
 
     experiment: Experiment

@@ -334,7 +334,9 @@ def test_the_page_has_both_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "| number | unit | paper | as argued | best fit (fitted, 12 sets tried) | where |" in text
     assert "| I-fig2: the first | MB | 10 | 20 | 11 | section II |" in text
     assert "| distance: mean of \\|ln(ours / paper)\\| |  |  | 0.347 | 0.048 |  |" in text
-    assert "10 of 10 sets of at most two changes have been tried, and 2 of three (of 2 around the best pairs)." in text
+    assert (
+        "10 of 10 sets of at most two changes have been tried, and 2 of 2 sets of three, around the best pairs." in text
+    )
     assert "have no distance" in text
     assert "Best fit: I-P2=2, I-P4=2." in text
     assert "older than the cases" not in text

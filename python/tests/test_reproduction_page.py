@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from explicate_papers import multiverse
+from explicate_papers.plan import studies
 from explicate_papers.register import JUDGED, experiments, predicates
 from explicate_papers.verdicts import Word
 
@@ -29,7 +30,7 @@ def script() -> Any:
 
 
 def rows() -> list[dict[str, Any]]:
-    """All claims, with the six classes in turn."""
+    """All claims, with the six classes in turn, as `explicate reproduce --json` prints them."""
     words = list(Word)
     made: list[dict[str, Any]] = []
     for one in experiments().values():
@@ -42,37 +43,46 @@ def rows() -> list[dict[str, Any]]:
                     "effort": "quick",
                     "predicate": predicate.id,
                     "basis": predicate.basis,
-                    "statement": predicate.statement,
-                    "criterion": predicate.criterion,
                     "verdict": word.value,
                     "blocks": [{"first_seed": first, **block} for first in (1, 1001)],
                     "checks": [{"text": f"rate {n}: 3 (wanted ≥ 4)", "met": False} for n in range(9)]
                     + [{"text": f"share {n}: 0.5 (wanted ≥ 0.4)", "met": True} for n in range(20)],
                     "decides": "9 of 29 checks are not met, marked ✗",
-                    "instead": "the mean, because packets are few" if word is Word.NOT_JUDGED else "",
-                    "deterministic": False,
                     "enlarged": one.id == "I-fig2",
-                    "opened": ["I-fig2-e"] if one.id == "I-fig2" else [],
-                    "measured": block["measured"],
                     "runs": 8,
-                    "pass": None,
-                    "note": "",
                 }
             )
     return made
 
 
-@pytest.fixture
-def page() -> str:
+def record() -> dict[str, Any]:
+    """A record of these verdicts, with a control of paper I."""
     trial = {"outcome": "flipped", "why": "share: 0.1"}
     holding = [row["predicate"] for row in rows() if row["verdict"] == "holds" and row["basis"] in JUDGED]
     starved = {"outcome": "not valid", "why": "too few bytes"}
     claims = {**dict.fromkeys(holding[:-2], trial), holding[-2]: starved}
     entry = {"kind": "off", "why": "no router speaks", "claims": claims}
+    made: dict[str, Any] = {
+        "quick": {},
+        "older": [],
+        "controls": {"quick": {"I-fig2": {"key": "", "controls": {"silence": entry}}}},
+    }
+    for row in rows():
+        made["quick"].setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
+    script().note_measured(made, rows())
+    return made
+
+
+@pytest.fixture
+def page() -> str:
     chosen = {key: "holds" for key in predicates() if key.startswith("I-")}
     others = {"I-P1=5ms": {"experiments": 1, "differs": {"I-fig2-a": "fails", "I-fig2-b": "fails"}, "errors": {}}}
-    controls = {"I-fig2": {"key": "", "controls": {"silence": entry}}}
-    return str(script().page(rows(), controls, {"I": {"chosen": chosen, "alternatives": others}}))
+    return str(script().page(record(), {"I": {"chosen": chosen, "alternatives": others}}))
+
+
+def part(page: str, claim: str) -> str:
+    """The section of a claim."""
+    return re.split(r"\n\*\*|\n## ", page[page.index(f"**{claim}** ") + 2 :], maxsplit=1)[0]
 
 
 def test_the_counts_of_the_headline_add_up(page: str) -> None:
@@ -93,31 +103,52 @@ def test_the_multiverse_has_its_span(page: str) -> None:
     assert "claim by claim" in page
 
 
-def test_what_it_says_of_the_multiverse_is_renewed_alone(page: str) -> None:
-    chosen = {key: "holds" for key in predicates() if key.startswith("K-")}
-    others = {"K-P1=1": {"experiments": 1, "differs": {"K-fig1-a": "fails"}, "errors": {}}}
-    universes = {"K": {"chosen": chosen, "alternatives": others}}
-    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
-    renewed = str(script().renewed(page, universes, record))
-    assert "of the claims of paper K" in renewed
-    assert "K-fig1-a fails" in renewed
-    assert "I-fig2-a fails; I-fig2-b fails" not in renewed
-    assert script().renewed(renewed, universes, record) == renewed
-    kept = [line for line in page.splitlines() if line.startswith("What we measure: ")]
-    assert kept == [line for line in renewed.splitlines() if line.startswith("What we measure: ")]
-    with pytest.raises(SystemExit, match="make it from a folder"):
-        script().renewed("# Another page", universes, record)
-
-
 def test_a_claim_shows_all_that_is_not_met_and_what_would_turn_it(page: str) -> None:
     claim = next(row["predicate"] for row in rows() if row["verdict"] == Word.FAILS and row["predicate"][0] == "I")
-    part = page[page.index(f"**{claim}** fails: ") :].split("\n**", 1)[0]
-    assert [f"- ✗ rate {n}: 3 (wanted ≥ 4)" in part for n in range(9)] == [True] * 9
-    assert part.index("- ✗ rate 8") < part.index("- share 0")
-    assert "- … and 12 more that are met" in part
-    assert "What we measure: " in part
-    assert "What decides it: 9 of 29 checks are not met, marked ✗ (seeds from 1: fails; seeds from 1001: fails" in part
-    assert "What would turn it: " in part
+    said = part(page, claim)
+    assert [f"- ✗ rate {n}: 3 (wanted ≥ 4)" in said for n in range(9)] == [True] * 9
+    assert said.index("- ✗ rate 8") < said.index("- share 0")
+    assert "- … and 12 more that are met" in said
+    assert "What we measure: " in said
+    assert "What decides it: 9 of 29 checks are not met, marked ✗ (seeds from 1: fails; seeds from 1001: fails" in said
+    assert "What would turn it: " in said
+
+
+def test_values_of_another_judge_are_not_shown() -> None:
+    claim = next(row["predicate"] for row in rows() if row["verdict"] == Word.FAILS and row["predicate"][0] == "N")
+    known = record()
+    assert "- ✗ rate 0" in part(script().page(known, {}), claim)
+    judge, *rest = known["measured"][claim]["frozen"].split(" ")
+    assert judge == script().state(claim).split(" ")[0] != ""
+    known["measured"][claim]["frozen"] = " ".join(["another", *rest])
+    said = part(script().page(known, {}), claim)
+    assert "- ✗ rate 0" not in said
+    assert "No values of this judge are on record" in said
+    known["measured"][claim]["frozen"] = ""
+    said = part(script().page(known, {}), claim)
+    assert "before the papers' hosts had ns-2's timer:\n\n- ✗ rate 0" in said
+
+
+def test_values_of_claims_that_hold_are_not_recorded() -> None:
+    known = record()
+    verdicts = {row["predicate"]: row["verdict"] for row in rows()}
+    assert set(known["measured"]) == {claim for claim, word in verdicts.items() if word != Word.HOLDS}
+    held = [{**row, "verdict": "holds"} for row in rows()[:60]]
+    script().note_measured(known, held)
+    assert not {row["predicate"] for row in held} & set(known["measured"])
+
+
+def test_results_of_a_folder_are_entered(tmp_path: Path) -> None:
+    known: dict[str, Any] = {"quick": {}, "older": ["I-fig2", "I-fig4"], "controls": {}}
+    mine = [row for row in rows() if row["experiment"] == "I-fig4"]
+    (tmp_path / "verdicts.json").write_text(json.dumps(mine), encoding="utf-8")
+    script().enter(known, tmp_path)
+    assert known["quick"] == {"I-fig4": {row["predicate"]: row["verdict"] for row in mine}}
+    assert known["older"] == ["I-fig2"]
+    assert known["measured"]
+    (tmp_path / "verdicts.json").write_text(json.dumps([{**mine[0], "stack": "linux"}]), encoding="utf-8")
+    with pytest.raises(SystemExit, match="papers_today"):
+        script().enter(known, tmp_path)
 
 
 def test_claims_that_hold_have_a_table(page: str) -> None:
@@ -131,10 +162,9 @@ def test_claims_that_hold_have_a_table(page: str) -> None:
 
 
 def test_the_committed_pages_are_up_to_date() -> None:
-    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
-    committed = script().DOCUMENT.read_text(encoding="utf-8")
-    renewed = script().renewed(committed, multiverse.load(script().UNIVERSES), record)
-    assert renewed == committed, "scripts/make_reproduction.py renews the page"
+    known = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    made = script().page(known, multiverse.load(script().UNIVERSES))
+    assert script().DOCUMENT.read_text(encoding="utf-8") == made, "scripts/make_reproduction.py renews the page"
     assert script().FIGURES.read_text(encoding="utf-8") == script().figures_page()
 
 
@@ -144,33 +174,37 @@ def test_the_page_of_figures_has_every_experiment() -> None:
         assert page.count(f"\n| {key} | ") == 1, key
 
 
-def test_verdicts_that_moved_are_those_on_record(page: str) -> None:
-    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
-    assert set(record["older"]) <= set(experiments())
-    verdicts = {claim: word for words in record["quick"].values() for claim, word in words.items()}
+def test_verdicts_that_moved_are_those_on_record() -> None:
+    known = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    assert set(known["older"]) <= set(experiments())
+    verdicts = {claim: word for words in known["quick"].values() for claim, word in words.items()}
     moved = tomllib.loads(script().MOVED.read_text(encoding="utf-8"))["moved"]
-    older = {predicate.id for key in record["older"] for predicate in experiments()[key].predicates}
+    said = "\n".join(script().said_of_moved(known["older"]))
+    older = {predicate.id for key in known["older"] for predicate in experiments()[key].predicates}
     for one in moved:
         assert one["after"] == verdicts[one["claim"]] != one["before"], one["claim"]
         assert one["claim"] not in older, "not judged again"
-        assert f"| {one['claim']} | {one['before']} | {one['after']} |" in page
-    again = len(experiments()) - len(record["older"])
-    assert f"{again} of {len(experiments())} experiments have been judged again" in page
-    assert all(key in page for key in record["older"])
-    committed = script().DOCUMENT.read_text(encoding="utf-8")
-    part = "\n".join(script().said_of_moved(whole=False))
-    assert part in committed, "scripts/make_reproduction.py renews the page"
+        assert f"| {one['claim']} | {one['before']} | {one['after']} |" in said
+    again = len(experiments()) - len(known["older"])
+    assert f"{again} of {len(experiments())} experiments have been judged again" in said
+    assert "The verdicts of I-fig2 and I-fig4 were made before." in script().said_of_moved(["I-fig2", "I-fig4"])
 
 
 def test_both_texts_stand_side_by_side(page: str) -> None:
     assert "| criterion | judged instead, because |" in page
-    assert "the mean, because packets are few" in page
+    assert studies()["I-txt-req"].rules["I-txt-req-a"].instead in page
+
+
+def test_what_cannot_fail_has_its_reason() -> None:
+    known = record()
+    known["quick"]["Y-fig1"]["Y-fig1-c"] = "cannot fail"
+    assert studies()["Y-fig1"].unfailing["Y-fig1-c"].rstrip(".")[1:] in part(script().page(known, {}), "Y-fig1-c")
 
 
 def test_controls_and_enlargement_are_shown(page: str) -> None:
-    assert "Enlarged to 4 times the seeds, with the claims that were open: I-fig2 (I-fig2-e)." in page
+    assert "4 times the seeds of the plan: " in page
     assert "no router speaks" in page
-    assert "Changes since the freeze" in page
+    assert "[reasons, hashes, and verdicts before and after](reproduction-changes.md)" in page
 
 
 def test_exchanges_are_counted_apart() -> None:

@@ -191,7 +191,7 @@ ALIKE = {
     "D-txt-tcpvar": "NewReno and SACK: the one TCP of the hosts is judged twice",
     "D-txt-queue": "NewReno and SACK: the one TCP of the hosts is judged twice",
 }
-"""Experiments of which the stack makes some cases alike, and what becomes of their claims."""
+"""Experiments with cases that run the same once the hosts have Linux's stack, and how their claims are judged then."""
 
 
 def signature(case: Case) -> str:

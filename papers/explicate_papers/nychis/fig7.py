@@ -218,4 +218,4 @@ def with_queue(data: Data, title: str, *, stands: bool) -> Sequence[Panel]:
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """A run without a standing queue."""
-    return with_queue(data, "The channel carries what XCP is told", stands=False)
+    return with_queue(data, "The channel carries the configured rate", stands=False)

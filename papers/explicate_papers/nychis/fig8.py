@@ -89,4 +89,4 @@ study.control(
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """A run with a standing queue."""
-    return with_queue(data, "The channel carries less", stands=True)
+    return with_queue(data, "The channel carries less than configured", stands=True)
