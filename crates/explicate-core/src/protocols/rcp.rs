@@ -102,7 +102,8 @@ impl Protocol for Rcp {
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let desired = Params::of(init.values).desired_rate.map_or(init.interface.bytes_per_sec(), |rate| rate / 8.0);
-        Box::new(RcpSender { cwnd: init.initial_window, rate: 0.0, srtt: 0.0, packet: init.packet, desired })
+        let (cwnd, packet, request) = (init.initial_window, init.packet, desired as u64);
+        Box::new(RcpSender { cwnd, rate: 0.0, srtt: 0.0, packet, desired, request })
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::new(RcpReceiver { rate: 0 }))
@@ -154,8 +155,9 @@ struct RcpSender {
     srtt: f64,
     /// Length of a full packet, bytes.
     packet: f64,
-    /// Bytes/s.
+    /// Bytes/s; and as packets carry it.
     desired: f64,
+    request: u64,
 }
 
 impl Sender for RcpSender {
@@ -171,7 +173,7 @@ impl Sender for RcpSender {
         self.srtt = rtt.as_secs_f64();
     }
     fn on_send(&mut self, packet: &mut Packet, _sent: &Sent) {
-        packet.congestion.put(&RcpHeader { rate: self.desired as u64, rtt: (self.srtt * 1e6) as u32 });
+        packet.congestion.put(&RcpHeader { rate: self.request, rtt: (self.srtt * 1e6) as u32 });
     }
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.srtt = ack.srtt.as_secs_f64();
@@ -266,6 +268,8 @@ impl Law {
 
 struct RcpRouter {
     law: Law,
+    /// R as packets carry it, bytes/s.
+    rate: u64,
     /// Bytes that arrived in this interval.
     bytes: u64,
     /// Bytes of packets with a round-trip time, and the sum of their products, bytes us.
@@ -280,7 +284,7 @@ impl RcpRouter {
         // Routers are not synchronised.
         let first = params.interval * (0.8 + 0.4 * init.rng.clone().uniform());
         let (law, next) = (Law::new(params, init.capacity), Time::from_secs_f64(first));
-        RcpRouter { law, bytes: 0, timed: (0, 0), began: Time::ZERO, next }
+        RcpRouter { rate: law.rate as u64, law, bytes: 0, timed: (0, 0), began: Time::ZERO, next }
     }
 }
 
@@ -299,11 +303,12 @@ impl Router for RcpRouter {
         !packet.is_ack() && packet.congestion.body(RcpHeader::FORMAT).is_some()
     }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
-        let rate = self.law.rate as u64;
-        if let Some(header) = packet.congestion.get::<RcpHeader>().filter(|header| rate < header.rate)
+        let lower = packet.congestion.get::<RcpHeader>().is_some_and(|header| self.rate < header.rate);
+        if lower
             && !packet.is_ack()
+            && let Some(body) = packet.congestion.body_mut(RcpHeader::FORMAT)
         {
-            packet.congestion.put(&RcpHeader { rate, ..header });
+            body[..8].copy_from_slice(&self.rate.to_be_bytes());
         }
     }
     fn on_timer(&mut self, now: Time, port: &PortView) {
@@ -314,7 +319,7 @@ impl Router for RcpRouter {
             queue: port.backlog_bytes as f64,
         };
         let next = self.law.update(&past, port.capacity);
-        (self.bytes, self.timed, self.began) = (0, (0, 0), now);
+        (self.rate, self.bytes, self.timed, self.began) = (self.law.rate as u64, 0, (0, 0), now);
         self.next = now + Time::from_secs_f64(next);
     }
     fn next_timer(&self) -> Time {
@@ -420,11 +425,11 @@ mod tests {
 
     #[test]
     fn the_least_rate_of_the_routers_arrives_and_returns() {
-        for rates in [[5e5, 2e5], [2e5, 5e5]] {
+        for rates in [[500_000, 200_000], [200_000, 500_000]] {
             let mut packet = data(1_000_000, 100);
             for rate in rates {
                 let mut r = router();
-                r.law.rate = rate;
+                r.rate = rate;
                 assert!(r.writes_into(&packet));
                 r.on_departure(Time::ZERO, &mut packet, &view(0));
             }
@@ -445,7 +450,7 @@ mod tests {
     }
     fn narrow_departs(packet: &mut Packet) {
         let mut r = router();
-        r.law.rate = 2e5;
+        r.rate = 200_000;
         r.on_departure(Time::ZERO, packet, &view(0));
     }
 
