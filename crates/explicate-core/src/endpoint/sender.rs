@@ -488,8 +488,9 @@ impl SenderEndpoint {
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
+        let mut changes = true;
         match self.recovery.handle_timeout(now) {
-            None => {}
+            None => changes = false,
             Some(Expired::Early(out)) => self.handle_early(now, out),
             Some(Expired::Timeout { in_flight, repeated }) => {
                 self.counts.timeouts = self.counts.timeouts.saturating_add(1);
@@ -502,9 +503,13 @@ impl SenderEndpoint {
                 self.repairing = self.recovery.at().recovering;
             }
         }
-        if self.sender.next_timer() <= now {
+        if self.interest.timer && self.sender.next_timer() <= now {
             self.sender.on_timer(now);
+            changes = true;
         }
-        self.allow();
+        // Where only pacing's time has come, window and header are what they were.
+        if changes {
+            self.allow();
+        }
     }
 }

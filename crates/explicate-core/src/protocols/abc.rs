@@ -2,7 +2,8 @@
 //! segment.
 //!
 //! Sources: Goyal, Agarwal, Netravali, Alizadeh, Balakrishnan, "ABC: A Simple Explicit Congestion Controller for
-//! Wireless Networks", NSDI 2020 (arXiv 1905.03429); for the token limit and the order of the router's steps the Linux
+//! Wireless Networks", NSDI 2020 (arXiv 1905.03429); P. Goyal's code for it, which runs the router in an emulator and
+//! the sender in Linux (github.com/prateshg/ABC-NSDI2020, 2021, and its first form prateshg/ABC) \[MIT\]; the Linux
 //! modules of K. Ciko, University of Oslo, 2021 \[Oslo\].
 //!
 //! The idea: data packets leave as "accelerate". A router compares the rate at which packets *leave* its queue with a
@@ -23,7 +24,7 @@
 //! | cr(t) | `Dequeued` | bytes/s | | equation 2 |
 //! | T | `window` | s | 0.05 | equation 2 |
 //! | f(t) | `share` | 1 | min(tr / (2 cr), 1) | equation 2 |
-//! | token, tokenLimit | `token`, `token_limit` | packets | 5 | algorithm 1; \[Oslo\] |
+//! | token, tokenLimit | `token`, `token_limit` | packets | 5 | algorithm 1; \[MIT\], \[Oslo\] |
 //! | w | `cwnd` | segments | w + 1 + 1/w, or w - 1 + 1/w | equation 3 |
 //! | 01, 10, 11 | [`ACCELERATE`], [`BRAKE`], CE | | | section 5 |
 //!
@@ -38,19 +39,29 @@
 //! packets.
 //!
 //! Deviations:
-//! 1. The text of the paper was not available: the equations are as \[Oslo\] implements them; their numbers, eta and
-//!    delta could not be checked, and d_t and T are ours. Delta has to exceed two thirds of the longest round trip, so
-//!    0.133 s serve round trips of 0.2 s; over longer paths it has to be raised.
-//! 2. Not implemented: the second window for bottlenecks without ABC, in whose place flows have the guard (`guard.rs`),
-//!    and the two queues with weights for ABC and other traffic; classes of a port are the simulator's own.
+//! 1. Of the paper only abstract and introduction could be read. Checked by \[MIT\]: the form of equations 1 and 2, eta
+//!    0.98, delta 0.133 s with round trips of 0.1 s, a limit of five tokens, one more segment in w acknowledgements.
+//!    Not checked: the paper's numbers of equations and sections, its stability condition (delta above two thirds of
+//!    the longest round trip, so that 0.133 s serve 0.2 s; over longer paths it has to be raised), its codes, its bound
+//!    of the window, and its d_t and T. Ours are 20 ms and 50 ms; \[MIT\] has 50 ms, in its example, and 20 ms.
+//! 2. Not implemented: the second window for bottlenecks without ABC (in \[MIT\] the lesser of ABC's and CUBIC's
+//!    counts), in whose place flows have the guard (`guard.rs`), and the two queues with weights for ABC and other
+//!    traffic; classes of a port are the simulator's own.
 //! 3. mu is the configured capacity, as for all routers here. A router that measures a radio link's capacity is not
 //!    part of this file; `capacity` of a link may follow it.
 //! 4. T consists of eleven slots, so that the measured time is between T and 1.1 T.
-//! 5. A loss halves the window, or leaves it (`on_loss = "keep"`); a timeout resets it to one segment. In the paper the
-//!    second window reacts. A packet marked 11 is a brake, and halves the window once a round trip (RFC 3168).
-//! 6. A window grows to twice the packets in flight at most, as in the paper; it is never below one segment.
+//! 5. A loss halves the window, or leaves it (`on_loss = "keep"`), as in \[MIT\] and \[Oslo\]; a timeout resets it to
+//!    one segment. In the paper the second window reacts. A packet marked 11 is a brake, and halves the window once a
+//!    round trip (RFC 3168).
+//! 6. A window grows to twice the packets in flight at most, which neither \[MIT\] nor \[Oslo\] does. It is never below
+//!    one segment; in \[MIT\] not below five, in \[Oslo\] not below two.
 //! 7. An acknowledgement of several packets has one code: of more accelerates, more brakes, or neither; what rounding
 //!    leaves is kept for the next one.
+//! 8. \[MIT\] of 2021 departs from equation 1: it takes eta cr in place of eta mu, and adds 0.49 tokens for each
+//!    transmission that no packet uses. Here, as in its first form, it is eta mu, and nothing is added. The packet that
+//!    leaves counts in its x, which is one packet more than ours; cr and mu are those of ECN-capable packets only, here
+//!    of all. It begins with five tokens, here with none, so that the first packet over a link is a brake.
+//! 9. Packets leave as the window lets them. \[MIT\] paces a window over half a round trip, \[Oslo\] as Linux does.
 
 use alloc::boxed::Box;
 use core::fmt;

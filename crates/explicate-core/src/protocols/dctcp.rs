@@ -12,7 +12,7 @@
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | DCTCP.Alpha | `alpha` | 1 | 1 at first, then alpha (1 - g) + g M | RFC 8257 section 3.3 |
-//! | g | `g` | 1 | 1/16 | section 4 |
+//! | g | `g` | 1 | 1/16 | section 4; Linux |
 //! | M | `marked / arrived` | 1 | of a window | section 3.3 |
 //! | DCTCP.BytesAcked, DCTCP.BytesMarked | `arrived`, `marked` | segments | | section 3.3 |
 //! | DCTCP.WindowEnd | `window_end` | segment | highest sent | section 3.3 |
@@ -30,10 +30,18 @@
 //! 2. Segments count, not bytes: those that arrived, by acknowledgements and SACK, as Linux counts them. RFC 8257
 //!    ignores SACK.
 //! 3. All data packets are ECN-capable (ECT(0)), also retransmissions, as Linux sends them; with `ecn = false` too,
-//!    which is for protocols without ECN of their own. A SYN is not.
-//! 4. An acknowledgement that reports marks does not grow the window (RFC 3168 section 6.1.2).
+//!    which is for protocols without ECN of their own. SYNs and acknowledgements are not. In Linux they are; FreeBSD
+//!    sends plain SYNs.
+//! 4. An acknowledgement that reports marks does not grow the window (RFC 3168 section 6.1.2). So windows rest for a
+//!    round trip after each reduction, as in Linux, and alpha is less than \[SIGCOMM10\] section 3.3 has it.
 //! 5. A loss halves what is in flight, as in TCP (section 3.5), and is the reduction of its window: marks of the same
-//!    window do not reduce again. The window is at least two segments, as in Linux, except after a timeout.
+//!    window do not reduce again. A loss after them does, as in Linux. The window is at least two segments, as in
+//!    Linux, except after a timeout.
+//! 6. A reduction is made at once. Linux spreads it over a round trip (RFC 6937), and ends a window of alpha one
+//!    segment earlier.
+//!
+//! Checked by quotations and by implementations that follow it step by step (INET, Click, Linux): sections 3.2, 3.3 and
+//! 3.5 of RFC 8257, alpha's first value and g. Its sections 3.4, 3.6, 4 and 5 could not be read.
 
 use alloc::boxed::Box;
 

@@ -3,8 +3,8 @@
 //!
 //! | symbol | field | meaning |
 //! | --- | --- | --- |
-//! | | tag 0 | bytes that are accelerates; the rest are brakes |
-//! | a, s | | packets acknowledged per flow, and those of them that are accelerates |
+//! | | tag 0 | bytes of packets with "accelerate"; the rest have "brake" |
+//! | a, s | | packets acknowledged per flow, and those of them with "accelerate" |
 //! | f | `share` | equations 1 and 2 |
 //! | cr | `left` | what left in the last T, bytes, by steps |
 //!

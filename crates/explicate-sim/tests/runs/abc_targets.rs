@@ -24,8 +24,10 @@ fn a_link_nearly_full_a_short_queue_and_equal_shares() {
     }
 }
 
-/// Ten flows over 10 Mbit/s and 40 ms, 50 packets of 1000 bytes: x = d_t + delta (N / W - (1 - eta)) and W = 50 + 1250
-/// x are 32.1 ms and 90 packets. A window sends whole packets only, half of one less in the mean.
+/// Ten flows share 10 Mbit/s over a round trip of 40 ms, in which 50 packets of 1000 bytes fit. With a wait of x s in
+/// the queue, W = 50 + 1250 x packets are in flight. At rest x = d_t + delta (N / W - (1 - eta)). Both hold for x =
+/// 32.1 ms and W = 90. The simulated queue is shorter: a sender uses the whole part of its window only, which is half a
+/// packet less on average, for each of ten flows.
 #[test]
 fn many_flows_have_the_queue_of_the_closed_form() {
     let text = dumbbell("abc", 10.0, (40.0, 40.0), 10).replace("1.0bdp", "400pkt");

@@ -66,3 +66,42 @@ of = ["throughput", "queue", "router"]
     let queue = done.samples("r1->r2", "queue_bytes", 5.0 + 20.0 * 0.04);
     assert!(mean(&queue) / 2.5e6 < 0.004, "{} s of queue after 20 round trips", mean(&queue) / 2.5e6);
 }
+
+/// R is 0.05 C at first, and 0.0586 C after the 80 ms of set-up, 1.02^8 times as much. So ten flows that begin together
+/// have 0.59 C, and the line is never overloaded by much.
+#[test]
+fn a_first_crowd_loses_nothing() {
+    let done = run(&dumbbell("rcp", 100.0, (80.0, 80.0), 10));
+    let (peak, drops) = (done.link("r1->r2", "queue_peak_packets"), done.drops());
+    println!("a first crowd: at most {peak} packets wait, {drops} drops");
+    assert_eq!(drops, 0.0);
+    assert!(peak < 100.0, "{peak} packets, of C d0 = 1000");
+}
+
+/// What a crowd of `n` flows loses that begins at R = C, in units of C d0, with a buffer of 1. In each interval of
+/// d0 / `m` arrives n times the R of one d0 before; equation 2 follows.
+fn lost_by_a_crowd(n: f64, m: usize) -> f64 {
+    let (mut rates, mut queue, mut lost) = (vec![1.0; m], 0.0f64, 0.0);
+    for k in 0..20 * m {
+        let (arrives, m) = (n * rates[k], m as f64);
+        queue = (queue + (arrives - 1.0) / m).max(0.0);
+        lost += (queue - 1.0).max(0.0);
+        queue = queue.min(1.0);
+        let change: f64 = 1.0 + (0.4 * (1.0 - arrives) - 0.226 * queue) / m;
+        rates.push((rates[rates.len() - 1] * change).clamp(1e-4, 1.0));
+    }
+    lost
+}
+
+/// Ten flows that begin after 5 s without traffic. Then R = C, and 10 C arrives for a round trip: (n - 1) C d0 less the
+/// buffer are eight times C d0, 8000 packets, and some 2000 more come until R has fallen. That is the law.
+#[test]
+fn a_crowd_at_the_full_rate_overloads_the_line_for_a_round_trip() {
+    let text = dumbbell("rcp", 100.0, (80.0, 80.0), 10) + "start = \"5s\"\n";
+    let done = run(&text.replace("\"40s\"", "\"15s\"").replace("\"20s\"", "\"12s\""));
+    let (drops, expected) = (done.drops(), 1000.0 * lost_by_a_crowd(10.0, 8));
+    let (utilisation, queue) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "queue_mean_ms"));
+    println!("a crowd: {drops} drops, by equation 2 {expected:.0}; later {utilisation:.4} busy, queue {queue} ms");
+    assert!((drops / expected - 1.0).abs() < 0.1, "{drops} drops, by equation 2 {expected}");
+    assert!(utilisation > 0.95 && queue < 8.0, "seven seconds later: {utilisation}, {queue} ms");
+}

@@ -50,7 +50,8 @@ impl Stretch {
         now.since(self.until)
     }
 
-    /// A packet begins a stretch. The first SYN does, so that stamps of an earlier session are none of it.
+    /// A packet begins a stretch. Every SYN does, so that no stamp of an earlier session is taken for its own: on paths
+    /// longer than a session the answers to its SYNs arrive in the next one, and any time between two SYNs would fit.
     pub(super) fn begin(&mut self, now: Time, number: u32, earlier: &mut Earlier) {
         if number > 0 {
             if earlier.len() >= MOST {

@@ -15,7 +15,7 @@ impl SenderEndpoint {
         if self.state != State::Opened {
             return;
         }
-        let Some(exact) = self.age(now, header) else { return };
+        let Some(exact) = self.age_of_any(now, header) else { return };
         // Further answers to SYNs are ignored anyway.
         self.answered = header.packet_number().wrapping_add(1);
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
@@ -51,9 +51,8 @@ impl SenderEndpoint {
 
     #[cold]
     pub(super) fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
-        if self.counts.sent == 0 {
-            self.begin_stretch(now, 0);
-        }
+        // Each SYN begins a stretch, which has one time: an answer to a SYN of an earlier session has that of none.
+        self.begin_stretch(now, self.counts.sent as u32);
         self.begin(out, now, header_bytes(false));
         out.congestion = Congestion::NONE;
         out.transport.set_flags(flag::SYN);

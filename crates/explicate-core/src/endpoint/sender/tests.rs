@@ -265,6 +265,33 @@ fn echoes_of_no_packet_are_counted() {
     assert_eq!(sum.ignored_echoes, u32::MAX, "sessions add up, and saturate");
 }
 
+/// SYNs left at 200, 201, 203 and 207 s, as packets 0 to 3. On a path of two minutes the answers to those of the
+/// session before arrive now. The time stamp of 100 s is, six periods later, that of 203.08 s, when no SYN left.
+#[test]
+fn an_answer_to_a_syn_of_an_earlier_session_is_ignored() {
+    let mut ends = Ends::new("newreno", &[]);
+    ends.flow.write(100_000, true);
+    let (mut now, mut syns) = (Time::secs(200), Vec::new());
+    for _ in 0..4 {
+        if !syns.is_empty() {
+            now = ends.flow.poll_timeout();
+            ends.flow.handle_timeout(now);
+        }
+        syns.push(ends.packet(now).expect("a SYN"));
+    }
+    assert_eq!(now, Time::secs(207));
+    for number in 1..6 {
+        let mut stale = syns[1];
+        stale.transport.set_packet_number(number);
+        stale.transport.set_timestamp(stamp(Time::secs(100)));
+        ends.answer(Time::secs(208), stale);
+    }
+    assert_eq!((ends.flow.is_established(), ends.flow.stats().ignored_echoes), (false, 5));
+    ends.answer(Time::secs(316), syns[1]);
+    assert!(ends.flow.is_established());
+    assert_eq!(ends.flow.srtt(), Time::secs(115), "of the second SYN, which left at 201 s");
+}
+
 /// A window of 20 over 100 ms is paced at 5 ms a packet: two leave every 10 ms. A window of 400 has four packets in a millisecond. The
 /// first nine leave at once, and the first burst with them.
 #[test]
