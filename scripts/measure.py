@@ -22,6 +22,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -66,6 +67,7 @@ MEASUREMENTS = [
     Measurement("gateway", f"{LINUX} timed::gateway::"),
     Measurement("laboratory", f"{LINUX} timed::lab:: timed::ways::"),
     Measurement("classes", f"{LINUX} timed::classes::", most=3),
+    Measurement("shares", f"{LINUX} timed::shares::", most=3),
     Measurement("guard", f"{LINUX} timed::guard::", most=3),
     Measurement("soak", f"{LINUX} timed::soak::", most=3, settings={"SOAK_MINUTES": "10"}),
     Measurement("worlds", ".venv/bin/python -m pytest -q python/tests/timed_worlds.py"),
@@ -239,6 +241,9 @@ def run(measurement: Measurement) -> Run:
         own = max(usage.ru_utime + usage.ru_stime, descendants.seconds())
         disturbed = disturbance(Ticks.now().since(before), own)
         text = file.read_text(encoding="utf-8") if file.exists() else ""
+    if process.returncode:
+        # The next run writes its own.
+        shutil.copy(log, log.with_suffix(".failed.log"))
     read = figures_of_tables if measurement.gateway_tables else figures_in
     return Run(read(text), disturbed, process.returncode != 0)
 
@@ -331,7 +336,9 @@ def report(name: str, found: dict[str, Any] | str, recorded: dict[str, Any]) -> 
         return f"{name}: {found}"
     lines = [f"{name}: {found['runs']} runs, load {found['load']:.1f}, kernel {found['kernel']}"]
     if found["failed"]:
-        lines.append(f"  {found['failed']} runs missed a bound or failed")
+        lines.append(
+            f"  {found['failed']} runs missed a bound or failed: target/measure/{name}.failed.log has the last of them"
+        )
     other = recorded and recorded["machine"] != found["machine"]
     if other:
         lines.append(f"  recorded on another machine, and so not compared: {recorded['machine']}")

@@ -315,8 +315,8 @@ fn parity_does_not_follow_more_than_the_air_may_lose() {
 
 /// What gateways with an upload, or with an idle connection, and a flow of TCP have of a line of 4.8 Mbit/s, as shares of a half, from 30 s
 /// after they have begun. Their `rate` is so many times what it carries; it has this round trip, ms, and a queue of so many
-/// bandwidth-delay products.
-fn beside_tcp(uploads: bool, told: u64, round_trip: u64, queue: f64, seed: u64) -> [f64; 2] {
+/// bandwidth-delay products. `capacity` is the end of the gateways' files.
+fn beside_tcp(uploads: bool, told: u64, round_trip: u64, queue: f64, seed: u64, capacity: &str) -> [f64; 2] {
     let (carries, takes) = (4_800_000, 90 * SECOND);
     let idle = Script { idles: true, ..Script::sending(1) };
     let idle = plan(CLIENT, 0, Script { leaves: Some((takes, Leaves::Reset)), ..idle }, idle);
@@ -324,6 +324,7 @@ fn beside_tcp(uploads: bool, told: u64, round_trip: u64, queue: f64, seed: u64) 
     let mut scene = scene([told * carries; 2], round_trip * 1_000_000, plans);
     scene.beside = Some((0, 1));
     scene.seed = seed;
+    scene.texts.iter_mut().for_each(|text| text.push_str(capacity));
     let path = &mut scene.paths[0].2;
     path.rate = carries as f64 / 8.0;
     path.queue = (queue * path.rate * round_trip as f64 / 1e3) as u64;
@@ -347,7 +348,7 @@ const QUEUES: [(u64, f64); 6] = [(20, 0.5), (20, 2.0), (200, 0.5), (200, 2.0), (
 #[test]
 fn tcp_alone_fills_the_line() {
     for (round_trip, queue) in QUEUES {
-        let [_, tcp] = beside_tcp(false, 1, round_trip, queue, 1);
+        let [_, tcp] = beside_tcp(false, 1, round_trip, queue, 1, "");
         println!("{round_trip} ms, {queue} products: {:.2} of the line", tcp / 2.0);
         assert!(tcp >= 1.8, "{round_trip} ms, {queue} products: {:.2} of the line", tcp / 2.0);
     }
@@ -361,7 +362,7 @@ fn neither_gateways_nor_tcp_beside_them_starve() {
     for told in [1, 10] {
         for (round_trip, queue) in QUEUES {
             for seed in 1..3 {
-                let [gateways, tcp] = beside_tcp(true, told, round_trip, queue, seed);
+                let [gateways, tcp] = beside_tcp(true, told, round_trip, queue, seed, "");
                 let case = format!("told {told} times, {round_trip} ms, {queue} products, seed {seed}");
                 println!("{case}: gateways {gateways:.2}, TCP {tcp:.2} of a half");
                 if gateways.min(tcp) < 1.0 / 3.0 {
@@ -372,6 +373,26 @@ fn neither_gateways_nor_tcp_beside_them_starve() {
     }
     assert!(starved.is_empty(), "{starved:#?}");
 }
+
+/// Gateways that measure their line share it with another flow as well, although what that flow sends looks like a narrower line to them.
+#[test]
+fn neither_gateways_that_measure_nor_tcp_beside_them_starve() {
+    let mut starved = Vec::new();
+    for told in [1, 10] {
+        for (round_trip, queue) in QUEUES {
+            let [gateways, tcp] = beside_tcp(true, told, round_trip, queue, 1, MEASURED);
+            let case = format!("told {told} times, {round_trip} ms, {queue} products");
+            println!("{case}: gateways {gateways:.2}, TCP {tcp:.2} of a half");
+            if gateways.min(tcp) < 1.0 / 3.0 {
+                starved.push(format!("{case}: {gateways:.2}, {tcp:.2}"));
+            }
+        }
+    }
+    assert!(starved.is_empty(), "{starved:#?}");
+}
+
+/// The end of the file of a gateway that measures its line.
+const MEASURED: &str = "[wan.capacity]\nmeasured = true\nfloor = \"100kbit/s\"\n";
 
 /// A line of 20 and 10 Mbit/s in turn, whose changes leave a queue each time, and whose trains do: neither is a reason for TCP's law to limit the
 /// window. The transfer uses what a transfer over a line of the mean rate does, but for the time in which a change is found.
@@ -408,9 +429,7 @@ fn a_measured_line_that_was_told_ten_times_too_much_has_a_short_queue() {
     let mut wrong = Vec::new();
     for (round_trip, queue) in QUEUES {
         let mut scene = scene([10 * carries; 2], round_trip * 1_000_000, vec![transfer(CLIENT, 0, takes, true)]);
-        for text in &mut scene.texts {
-            text.push_str("[wan.capacity]\nmeasured = true\nfloor = \"100kbit/s\"\n");
-        }
+        scene.texts.iter_mut().for_each(|text| text.push_str(MEASURED));
         let path = &mut scene.paths[0].2;
         path.rate = carries as f64 / 8.0;
         path.queue = (queue * path.rate * round_trip as f64 / 1e3) as u64;

@@ -94,10 +94,9 @@ fn an_explicit_flow_and_nine_of_tcp_have_equal_parts() {
     keeps(9);
 }
 
-/// One queue for all, as before there were classes: TCP has five times as much. In fifteen runs XCP had 0.139 to 0.224 of what TCP had,
-/// the mean 0.184 and the deviation 0.024, with the guard or without it. The simulator says 0.22 to 0.28 over this path, and 0.11 to
-/// 0.24 with a fifth more buffer; 0.05 is what it says over 20 ms in place of 40. So five runs, never repeated, are held against 0.2
-/// with two standard errors of their mean: one test of 7000 fails for nothing, and of what is 0.25 in truth one of 100 passes.
+/// One queue for all, as before there were classes: TCP has four times as much. The simulator says 0.22 to 0.28 over this path. With the
+/// laboratory's endpoints fifteen runs had a mean of 0.184; `send` by QUIC has 0.26, with a deviation of 0.08 between runs. So the mean
+/// of five runs is held against what the simulator says with two standard errors.
 #[test]
 #[ignore = "needs root: make measure"]
 fn in_one_queue_tcp_pushes_xcp_aside() {
@@ -108,6 +107,7 @@ fn in_one_queue_tcp_pushes_xcp_aside() {
     let ratios: Vec<f64> = runs.iter().map(|(own, others, _)| own / others).collect();
     println!("one queue: XCP has {ratios:.3?} of what TCP has");
     figure("classes: XCP beside TCP in one queue", mean(&ratios), "", Better::More);
-    assert!(mean(&ratios) < 0.2 + 2.0 * 0.024 / (RUNS as f64).sqrt(), "{ratios:.3?}");
+    let error = 2.0 * 0.08 / (RUNS as f64).sqrt();
+    assert!((0.22 - error..0.28 + error).contains(&mean(&ratios)), "{ratios:.3?}");
     assert!(runs.iter().all(|(_, _, told)| told["ports"][1]["classes"].as_array().map(Vec::len) == Some(0)));
 }

@@ -7,6 +7,7 @@ mod guard;
 mod lab;
 mod measured;
 mod rates;
+mod shares;
 mod soak;
 mod tcp;
 mod ways;

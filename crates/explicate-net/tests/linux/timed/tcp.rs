@@ -1,7 +1,7 @@
 //! The rate of the kernel's TCP on a path, alone and beside explicit flows.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use explicate_net::sys::{monotonic, tcp_connect};
@@ -16,7 +16,19 @@ pub(crate) fn since(began: u64) -> f64 {
 /// CUBIC of the kernel from `a` (10.9.0.1) to `b` (10.9.0.2), `flows` of them, until the end of `span` in s: what each delivered
 /// within `span`, Mbit/s.
 pub(crate) fn cubic(net: &Net, flows: usize, span: (f64, f64)) -> JoinHandle<Vec<f64>> {
-    let listener = net.inside("b", || TcpListener::bind("10.9.0.2:5000").unwrap()).join().unwrap();
+    cubic_between(net, ["a", "b"], "10.9.0.2:5000", flows, span)
+}
+
+/// The same from the first of these hosts to the second, which has this address.
+pub(crate) fn cubic_between(
+    net: &Net,
+    [from, to]: [&str; 2],
+    address: &str,
+    flows: usize,
+    span: (f64, f64),
+) -> JoinHandle<Vec<f64>> {
+    let address: SocketAddr = address.parse().unwrap();
+    let listener = net.inside(to, move || TcpListener::bind(address).unwrap()).join().unwrap();
     let receiver = std::thread::spawn(move || {
         let counts: Vec<_> = (0..flows)
             .map(|_| listener.accept().unwrap().0)
@@ -25,7 +37,7 @@ pub(crate) fn cubic(net: &Net, flows: usize, span: (f64, f64)) -> JoinHandle<Vec
         counts.into_iter().map(|count| count.join().unwrap()).collect()
     });
     for _ in 0..flows {
-        let connecting = net.inside("a", || tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap());
+        let connecting = net.inside(from, move || tcp_connect(address, "cubic", 1448).unwrap());
         let mut stream = connecting.join().unwrap();
         // Its first write waits until it is connected.
         stream.set_nonblocking(false).unwrap();
