@@ -29,7 +29,7 @@ use crate::recovery::{AnyRecovery, AnyRecoveryKind};
 use crate::registry::Resolved;
 use crate::units::{Rate, Time};
 use crate::wire::{
-    CONGESTION_LEN, Congestion, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
+    CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
 };
 
 mod below;
@@ -117,7 +117,8 @@ pub struct SenderEndpoint {
     congestion: Congestion,
     /// Bytes of headers before the payload.
     overhead: u8,
-    ecn: bool,
+    /// Of new data packets, unless the congestion controller sets another.
+    ecn: Ecn,
     paced: Paced,
     /// Pacing lets super-packets leave together.
     bursts: bool,
@@ -199,7 +200,11 @@ impl SenderEndpoint {
             initial_window,
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
-            ecn: params.ecn,
+            ecn: match (params.l4s, params.ecn) {
+                (true, _) => Ecn::Capable1,
+                (false, true) => Ecn::Capable0,
+                (false, false) => Ecn::NotCapable,
+            },
             paced: Paced::of(&params),
             bursts: params.bursts == Bursts::Linux || Paced::of(&params) == Paced::ByQueue,
             window_limited: false,

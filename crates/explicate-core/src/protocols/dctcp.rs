@@ -13,11 +13,11 @@
 //! | --- | --- | --- | --- | --- |
 //! | DCTCP.Alpha | `alpha` | 1 | 1 at first, then alpha (1 - g) + g M | RFC 8257 section 3.3 |
 //! | g | `g` | 1 | 1/16 | section 4; Linux |
-//! | M | `marked / arrived` | 1 | of a window | section 3.3 |
-//! | DCTCP.BytesAcked, DCTCP.BytesMarked | `arrived`, `marked` | segments | | section 3.3 |
+//! | M | `MarkCount::take_share` | 1 | of a window | section 3.3 |
+//! | DCTCP.BytesAcked, DCTCP.BytesMarked | `MarkCount` | segments | | section 3.3 |
 //! | DCTCP.WindowEnd | `window_end` | segment | highest sent | section 3.3 |
 //! | cwnd | `window.cwnd` | segments | cwnd (1 - alpha / 2), once a window | section 3.3 |
-//! | r.cep, s.cep | `DctcpReceiver::marks`, `marks` | packets mod 2^16 | | RFC 9768 section 3.2 |
+//! | r.cep, s.cep | `MarkReceiver::marks`, `MarkCount::marks` | packets mod 2^16 | | RFC 9768 section 3.2 |
 //! | K | `threshold` of `step` | bytes | more than C RTT / 7 | \[SIGCOMM10\] section 3.4 |
 //!
 //! The queue that marks is [`step`](crate::qdisc::step). TCP with ECN halves its window where DCTCP does not, and TCP
@@ -46,13 +46,13 @@
 use alloc::boxed::Box;
 
 use crate::api::{
-    Ack, Allowance, AnyReceiver, AnySender, Loss, LossKind, Probe, Protocol, Receiver, Sender, SenderInit, Sent, Undo,
+    Ack, Allowance, AnyReceiver, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent, Undo,
 };
 use crate::params::{Fraction, Info, parameters};
-use crate::protocols::common::delivery::Arrivals;
+use crate::protocols::common::marks::{MarkCount, MarkReceiver};
 use crate::protocols::common::window::{Window, WindowParams};
 use crate::units::Time;
-use crate::wire::{Ecn, Packet, flag};
+use crate::wire::{Ecn, Packet};
 
 /// DCTCP.
 pub struct Dctcp;
@@ -81,17 +81,14 @@ impl Protocol for Dctcp {
             window: Window::of(init, params.window),
             g: params.g,
             alpha: 1.0,
-            arrivals: Arrivals::default(),
-            arrived: 0,
-            marked: 0,
-            marks: 0,
+            marks: MarkCount::default(),
             window_end: 0,
             reduced_until: 0,
             highest: 0,
         })
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
-        Some(Box::new(DctcpReceiver { marks: 0 }))
+        Some(Box::<MarkReceiver>::default())
     }
 }
 
@@ -99,12 +96,7 @@ struct DctcpSender {
     window: Window,
     g: f64,
     alpha: f64,
-    arrivals: Arrivals,
-    /// Segments that arrived in this window, and those of them that were marked.
-    arrived: u32,
-    marked: u32,
-    /// The receiver's count of marked packets in the last acknowledgement.
-    marks: u16,
+    marks: MarkCount,
     /// The window of alpha ends when this segment is acknowledged.
     window_end: u32,
     /// The window is not reduced again before this segment is acknowledged.
@@ -116,22 +108,13 @@ struct DctcpSender {
 impl DctcpSender {
     /// RFC 8257 section 3.3, steps 1 to 8; whether this acknowledgement reports marks.
     fn count(&mut self, ack: &Ack<'_>) -> bool {
-        let marks = ack.transport.receiver_stamp();
-        let more = marks.wrapping_sub(self.marks);
         self.highest = ack.highest_sent;
-        // Acknowledgements that were overtaken have an older count.
-        let new = more < 1 << 15;
-        if new {
-            self.marks = marks;
-            self.marked = self.marked.saturating_add(more.into());
+        let marked = self.marks.count(ack) > 0;
+        if ack.cumulative > self.window_end && self.marks.arrived() > 0 {
+            self.alpha += self.g * (self.marks.take_share() - self.alpha);
+            self.window_end = ack.highest_sent;
         }
-        self.arrived = self.arrived.saturating_add(self.arrivals.count(ack));
-        if ack.cumulative > self.window_end && self.arrived > 0 {
-            let m = (self.marked as f64 / self.arrived as f64).min(1.0);
-            self.alpha += self.g * (m - self.alpha);
-            (self.arrived, self.marked, self.window_end) = (0, 0, ack.highest_sent);
-        }
-        new && more > 0
+        marked
     }
     /// The reduction of a window in which packets were marked.
     fn reduce(&mut self) {
@@ -191,24 +174,6 @@ impl Sender for DctcpSender {
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
         put("alpha", self.alpha);
-    }
-}
-
-/// Counts marked packets.
-struct DctcpReceiver {
-    /// Marked data packets that have arrived, modulo 2^16.
-    marks: u16,
-}
-
-impl Receiver for DctcpReceiver {
-    fn on_data(&mut self, _now: Time, packet: &Packet) {
-        self.marks = self.marks.wrapping_add((packet.ecn() == Ecn::Marked) as u16);
-    }
-    fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
-        let header = &mut ack.transport;
-        header.set_receiver_stamp(self.marks);
-        // The count is sufficient; RFC 3168's echo would report every window until it was answered.
-        header.set_flags(header.flags() & !flag::ECE);
     }
 }
 
@@ -312,16 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_counts_marked_packets() {
-        let mut receiver = Dctcp.receiver().unwrap();
-        let mut answer = |tos: u8| {
-            receiver.on_data(Time::ZERO, &Packet { tos, ..Packet::EMPTY });
-            let mut ack = Packet::EMPTY;
-            ack.transport.set_flags(flag::ACK | flag::ECE);
-            receiver.on_ack(Time::ZERO, &mut ack);
-            (ack.transport.receiver_stamp(), ack.transport.flags())
-        };
-        assert_eq!([2, 3, 0, 3].map(&mut answer), [0, 1, 1, 2].map(|marks| (marks, flag::ACK)));
+    fn all_data_packets_are_ecn_capable() {
         let mut packet = Packet::EMPTY;
         sender(10.0).on_send(&mut packet, &testing::sent(Time::ZERO, 0));
         assert_eq!(packet.ecn(), Ecn::Capable0);

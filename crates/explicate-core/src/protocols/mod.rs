@@ -39,4 +39,5 @@ protocols! {
     abc::Abc,
     rcp::Rcp,
     dctcp::Dctcp,
+    prague::Prague,
 }

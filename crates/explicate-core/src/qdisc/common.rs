@@ -117,6 +117,10 @@ impl Fifo {
         self.bytes -= first.bytes as u64;
         Some(first)
     }
+    /// The packet at the head.
+    pub fn head(&self) -> Option<&Queued> {
+        self.waiting.front()
+    }
     /// Bytes that wait.
     pub fn bytes(&self) -> u64 {
         self.bytes

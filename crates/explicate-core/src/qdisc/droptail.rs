@@ -21,6 +21,7 @@ impl QdiscKind for DropTail {
         source: "folklore",
         params: Limit::PARAMS,
     };
+    const MARKS: bool = false;
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(Tail(Limit::of(init.values).queue_limit(init.mean_packet))))

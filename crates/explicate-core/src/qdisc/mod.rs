@@ -30,12 +30,15 @@ qdiscs! {
     codel::CoDel,
     fq_codel::FqCoDel,
     step::Step,
+    dualpi2::DualPi2,
 }
 
 /// A queue discipline: one file, registered by one line in `qdisc/mod.rs`.
 pub trait QdiscKind: Sync {
     /// Name, summary, source and parameters.
     const INFO: Info;
+    /// It marks ECN-capable packets, unless a parameter `mark` of its own says otherwise.
+    const MARKS: bool = true;
     /// A discipline for one queue.
     fn build(&self, init: &QdiscInit<'_>) -> Discipline;
     /// Parameters of one queue of which one makes another useless. Each discipline states its own; the scenario warns of them.
@@ -65,12 +68,16 @@ mod object {
     /// A [`QdiscKind`] as an object; other crates cannot name it.
     pub trait QdiscKindObject: Sync {
         described!();
+        fn marks(&self) -> bool;
         fn build(&self, init: &QdiscInit<'_>) -> Discipline;
         fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict>;
     }
     impl<K: QdiscKind> QdiscKindObject for K {
         fn info(&self) -> &'static Info {
             &K::INFO
+        }
+        fn marks(&self) -> bool {
+            K::MARKS
         }
         fn build(&self, init: &QdiscInit<'_>) -> Discipline {
             QdiscKind::build(self, init)

@@ -23,13 +23,16 @@ fn queue_disciplines_decide_alike() {
     }
 }
 
-/// Every packet that joined leaves once, sent or dropped; packets of a flow keep their order; the queue answers while packets
-/// wait.
+/// Disciplines that choose among queues by the ECN field, which may differ among the packets of a flow.
+const BY_ECN: &[&str] = &["dualpi2"];
+
+/// Every packet that joined leaves once, sent or dropped; packets of a flow keep their order, of a flow and code where the ECN
+/// field chooses the queue; the queue answers while packets wait.
 fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) -> Hash {
     let mut hash = Hash::new();
     let mut dropped = Dropped::new();
-    let mut waiting: BTreeMap<u32, (Queued, u32)> = BTreeMap::new();
-    let mut last_of_flow: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut waiting: BTreeMap<u32, (Queued, (u32, bool, bool))> = BTreeMap::new();
+    let mut last_of_flow: BTreeMap<(u32, bool, bool), u32> = BTreeMap::new();
     let mut now = Time::ZERO;
     for handle in 0..OPERATIONS {
         now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
@@ -38,7 +41,9 @@ fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) ->
             let packet = dice.packet();
             let capable = packet.ecn() != Ecn::NotCapable;
             let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
-            waiting.insert(handle, (queued, 2 * packet.transport.flow() + packet.is_ack() as u32));
+            // ECT(1) and CE, or the other two.
+            let low = BY_ECN.contains(&name) && matches!(packet.ecn(), Ecn::Capable1 | Ecn::Marked);
+            waiting.insert(handle, (queued, (packet.transport.flow(), packet.is_ack(), low)));
             queue.enqueue(queued, &packet, &mut dropped);
         } else if let Some((sent, mark)) = queue.dequeue(now, &mut dropped) {
             let (queued, flow) = waiting.remove(&sent.handle).expect("it waited");

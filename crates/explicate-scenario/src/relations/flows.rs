@@ -88,9 +88,11 @@ fn of_params(
     of_acks(ctx, group, &params, place);
     let (Some(&ends), Some(routes)) = (group.ends.first(), phases.first_mut()) else { return };
     let (data, acks) = group.ways(ends, routes);
-    if params.ecn && !data.iter().any(|link| marks(scenario, group, *link)) {
-        let what = format!("`ecn` has no effect on the flows of `{name}`: no queue on their path marks");
-        ctx.unused(place("ecn"), "ecn", what, "write one that does on their path, like `queue = \"red\"`");
+    for (key, _) in [("ecn", params.ecn), ("l4s", params.l4s)].into_iter().filter(|(_, set)| *set) {
+        if !data.iter().any(|link| marks(scenario, group, *link)) {
+            let what = format!("`{key}` has no effect on the flows of `{name}`: no queue on their path marks");
+            ctx.unused(place(key), key, what, "write one that does on their path, like `queue = \"red\"`");
+        }
     }
     if is_given(group, "receiver_window") && matches!(group.traffic, Traffic::Bulk) {
         let rtt: f64 = data.iter().chain(&acks).map(|l| scenario.links[*l as usize].delay.as_secs_f64()).sum();
@@ -135,7 +137,7 @@ fn marks(scenario: &Scenario, group: &FlowGroup, link: u32) -> bool {
     let queue = port.classes.get(class).map_or(port.queue.as_ref(), |c| c.queue.as_ref());
     let marking = |q: &Queue| {
         let params = q.kind.params();
-        params.iter().any(|p| p.name == "mark") && q.values.get(params, "mark") != 0.0
+        q.kind.marks() && params.iter().all(|p| p.name != "mark" || q.values.get(params, "mark") != 0.0)
     };
     queue.is_some_and(marking) || !port.routers_of(class).is_empty()
 }

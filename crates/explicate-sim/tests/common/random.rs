@@ -39,8 +39,9 @@ const PROTOCOLS: &[&str] = &[
     "abc",
     "rcp",
     "dctcp",
+    "prague",
 ];
-const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel", "step"];
+const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel", "step", "dualpi2"];
 const LIMITS: &[&str] = &["3pkt", "12pkt", "40pkt", "0.5bdp", "1.0bdp", "20kB"];
 const CHANNELS: &[&str] = &[
     r#"{ kind = "random_loss", rate = "2%" }"#,

@@ -18,6 +18,7 @@ mod dctcp_targets;
 mod decimal;
 mod delayed_acks;
 mod disciplines;
+mod dualpi2_targets;
 mod equilibrium;
 #[path = "../common/explicit.rs"]
 mod explicit;
@@ -26,6 +27,7 @@ mod guard;
 mod host_clock;
 mod host_queue;
 mod host_refusals;
+mod l4s_cohabitation;
 mod large;
 mod long_paths;
 mod negotiation;
@@ -34,6 +36,7 @@ mod outcome;
 mod own_queue;
 mod paper_001_fig2;
 mod paper_003;
+mod prague_targets;
 mod product;
 #[path = "../common/random.rs"]
 mod random;

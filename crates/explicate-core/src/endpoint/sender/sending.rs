@@ -132,8 +132,8 @@ impl SenderEndpoint {
         self.resent = segment < highest;
         if self.resent {
             self.counts.retransmissions = self.counts.retransmissions.saturating_add(1);
-        } else if self.ecn {
-            out.set_ecn(Ecn::Capable0);
+        } else if self.ecn != Ecn::NotCapable {
+            out.set_ecn(self.ecn);
         }
         out.congestion = self.congestion;
         let backlogged = segment + 1 < self.supply;

@@ -162,6 +162,16 @@ fn marks_of_one_window_count_once() {
     assert!(cwr[0] && cwr[1..].iter().all(|cwr| !cwr), "{cwr:?}");
 }
 
+/// RFC 9331: ECT(1) is the code of L4S, with `ecn` or without.
+#[test]
+fn a_flow_may_be_sent_as_l4s() {
+    for ecn in [0.0, 1.0] {
+        let mut ends = Ends::new("sack", &[("ecn", ecn), ("l4s", 1.0)]).open(1_000_000);
+        let packets = ends.burst(RTT);
+        assert!(!packets.is_empty() && packets.iter().all(|p| p.ecn() == Ecn::Capable1), "{ecn}");
+    }
+}
+
 /// RFC 3168 section 6.1.5: retransmissions are not ECN-capable, so that their loss is detected.
 #[test]
 fn what_is_sent_again_is_not_ecn_capable() {

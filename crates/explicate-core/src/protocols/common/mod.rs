@@ -4,6 +4,7 @@ pub(super) mod delivery;
 pub mod feedback;
 pub(super) mod hystart;
 pub mod load_factor;
+pub(super) mod marks;
 pub mod rate_header;
 pub(super) mod usage;
 pub(super) mod window;
