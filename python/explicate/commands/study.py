@@ -63,6 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.list:
         _list(networks)
         return 0
+    _check_output(args.out)
     kept = f"finished runs are kept in {args.store}; the same command resumes"
     with delivery.keeping(kept), ProgressLine(sys.stderr, "running") as progress:
         record = bits.perform(
@@ -76,6 +77,12 @@ def execute(args: argparse.Namespace) -> int:
         for law, reason in reasons.items():
             console.complain(f"{network}, {law}: {reason}")
     return 1 if record.failed else 0
+
+
+def _check_output(name: str | None) -> None:
+    """Raise BadInputError if the record could not be written; before the runs, not after them."""
+    if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
+        raise BadInputError(f"{name}: is no name for a file in a folder that exists; choose another one for -o")
 
 
 def _list(networks: Sequence[Network]) -> None:

@@ -186,6 +186,8 @@ def perform(
     wanted = jobs_of(networks, laws, count)
     there = {job.key: found for job in wanted if (found := _stored(store, job)) is not None}
     missing = [job for job in wanted if job.key not in there]
+    if store is not None:
+        store.mkdir(parents=True, exist_ok=True)
     failed: dict[str, dict[str, str]] = {}
     for done, (job, outcome) in enumerate(_finished(missing, store, jobs), 1):
         if isinstance(outcome, str):
@@ -237,7 +239,6 @@ def _run(job: Job, store: Path | None, stop: threading.Event) -> dict[str, float
     results = run_source(job.network.source(job.law), (), seed=job.seed, runs=1, progress=look)
     made = {name: _rounded(value) for name, value in measured(job.network, results).items()}
     if store is not None:
-        store.mkdir(parents=True, exist_ok=True)
         write_text(_place(store, job), json.dumps({"law": job.law.name, "measures": _without_nan(made)}) + "\n")
     return made
 
