@@ -87,9 +87,9 @@ class Finding:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean and both ends of its 95 % interval; ends of a single value are not numbers."""
+    """Return the mean and both ends of its 95 % interval; the ends are not numbers where there is no interval."""
     mean = fmean(values)
-    if len(values) < 2:
+    if len(values) < 2 or not math.isfinite(mean):
         return mean, math.nan, math.nan
     margin = t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values))
     return mean, mean - margin, mean + margin
