@@ -47,11 +47,11 @@ class Measure:
 MEASURES = {
     "use": Measure("use", "use", "", True, 0.02),
     "p50": Measure("delay p50", "median delay", "ms", False, None),
-    "p99": Measure("delay p99", "99th percentile of the delay", "ms", False, None),
+    "p99": Measure("delay p99", "p99 delay", "ms", False, None),
     "jain": Measure("Jain", "fairness", "", True, 0.05),
     "loss": Measure("drops", "drops", "%", False, 0.1),
-    "short": Measure("≤ 15 kB", "slowdown up to 15 kB", "", False, 0.1),
-    "short99": Measure("≤ 15 kB, p99", "99th percentile of the slowdown up to 15 kB", "", False, 0.1),
+    "short": Measure("≤ 15 kB", "median slowdown up to 15 kB", "", False, 0.1),
+    "short99": Measure("≤ 15 kB, p99", "p99 slowdown up to 15 kB", "", False, 0.1),
     "middle": Measure("to 150 kB", "slowdown from 15 to 150 kB", "", False, 0.1),
     "large": Measure("> 150 kB", "slowdown beyond 150 kB", "", False, 0.1),
     "burst": Measure("burst", "slowdown of the burst", "", False, 0.1),
@@ -151,7 +151,7 @@ def rungs(findings: Mapping[str, Finding], bits: Mapping[str, int]) -> dict[int,
 
 def sentence(count: int, best: Sequence[Finding], labels: Mapping[str, str], bits: Mapping[str, int]) -> str:
     """Return the verdict on `count` bits in words, from its best findings."""
-    bought = f"{count} bit" if count == 1 else f"{count} bits"
+    bought = bits_of(count)
     one = min(best, key=lambda finding: sum(len(each.worse) for each in finding.against))
     if one.word is Word.NOTHING:
         return f"{bought} {_s('buy', count)} nothing: {'; '.join(_needless(each, labels, bits) for each in best)}."
@@ -165,6 +165,11 @@ def sentence(count: int, best: Sequence[Finding], labels: Mapping[str, str], bit
     return f"{bought} {_s('buy', count)} something: {said}.{also}"
 
 
+def bits_of(count: int) -> str:
+    """Return a number of bits in words."""
+    return f"{count} bit" if count == 1 else f"{count} bits"
+
+
 def _s(verb: str, count: int) -> str:
     return f"{verb}s" if count == 1 else verb
 
@@ -173,7 +178,8 @@ def _needless(finding: Finding, labels: Mapping[str, str], bits: Mapping[str, in
     """Return why the bits of a law buy nothing: a rival that is as good, the one with most advantages."""
     rival = max((one for one in finding.against if not one.better), key=lambda one: (len(one.worse), -bits[one.rival]))
     ahead = f", and better in {_listed([MEASURES[name].words for name in rival.worse])}" if rival.worse else ""
-    return f"{labels[rival.rival]} ({bits[rival.rival]}) is as good as {labels[finding.law]} in every measure{ahead}"
+    name = f"{labels[rival.rival]} ({bits_of(bits[rival.rival])})"
+    return f"{name} is as good as {labels[finding.law]} in every measure{ahead}"
 
 
 def _by_rival(finding: Finding, labels: Mapping[str, str], *, worse: bool) -> str:
