@@ -52,10 +52,11 @@ METHOD = """\
 {laws}
 
 Hosts have the TCP of Linux ([`stack`](scenarios.md#flows)), explicit protocols included as far as it applies to them.
-Every law has its published constants. Four depend on the path and follow their sources' rules: DCTCP's threshold is
-C RTT / 7, at least 3 packets; ABC's delta is 0.7 of the longest round trip, at least 133 ms; VCP's interval is 1.25 of
-it, at least 200 ms; CoDel's interval is that round trip, at least 100 ms. Drop-tail and marking queues hold one
-bandwidth-delay product, at least 20 packets.
+Every law has the constants of its [page](reference/index.md), published ones where there are any. Four depend on the
+path and follow their sources' rules: DCTCP's threshold is C RTT / 7, at least 3 packets; ABC's delta is 0.7 of the
+longest round trip, at least 133 ms; VCP's interval is 1.25 of it, at least 200 ms; CoDel's interval is that round
+trip, at least 100 ms. Drop-tail and marking queues hold one bandwidth-delay product, at least 20 packets, where the
+question does not say otherwise.
 
 Measured after a warm-up:
 
@@ -116,7 +117,7 @@ explicate study bits --only web,incast --laws cubic,abc,xcp       # a part of it
 explicate study bits --jobs 2                                     # ten rates up to 1 Gbit/s, 20 seeds a block
 ```
 
-The record has the value of each seed. Another law is another row of `[[law]]` in `python/explicate/studies/bits.toml`.
+The quick form takes three minutes of processor time. The record has the value of each seed. Another law is another row of `[[law]]` in `python/explicate/studies/bits.toml`.
 """
 
 
@@ -277,7 +278,8 @@ def figure(network: Network, values: Values, seeds: int) -> str:
             y, low, high = ([span[i] for span in spans] for i in range(3))
             series.append(Series(f"seeds {first} to {first + seeds - 1}", place, x, y, low, high, dots=True))
         tops = [value for one in series for value in (*one.y, *one.high) if math.isfinite(value)]
-        top = 1.0 if name in ("use", "jain") else round_up(max(tops, default=1.0))
+        most = 1.05 * max(tops, default=1.0)
+        top = max(1.05, most) if name in ("use", "jain") else round_up(most)
         label = _axis(name)
         panels.append(
             (Axes(label, "law, and its bits", label, (0.5, len(laws) + 0.5), (0.0, top), x_names=names), series)
@@ -287,6 +289,8 @@ def figure(network: Network, values: Values, seeds: int) -> str:
 
 def _axis(name: str) -> str:
     measure = MEASURES[name]
+    if name in ("short", "short99", "middle", "large"):
+        return f"slowdown {measure.head}"
     return f"{measure.words} ({measure.unit})" if measure.unit else measure.words
 
 
