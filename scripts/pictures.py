@@ -62,6 +62,8 @@ def picture(
             for one in lines:
                 if one.dots:
                     axes.add_patch(_dots(one))
+                    if one.low:
+                        axes.vlines(one.x, one.low, one.high, color=PRINT[one.place], linewidth=0.8)
             if len(lines) > 1 and not legend:
                 marks = list(map(_mark, lines))
                 axes.legend(

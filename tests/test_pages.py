@@ -12,6 +12,8 @@ import make_site  # noqa: E402
 import pictures  # noqa: E402
 import run_pages  # noqa: E402
 
+from explicate.charts import Axes, Series  # noqa: E402
+
 PAGE = """# A page
 
 ```text title="words.txt"
@@ -110,3 +112,12 @@ def test_a_page_that_the_navigation_lacks_is_found(tmp_path: Path, monkeypatch: 
 
 def test_labels_of_axes_keep_their_digits() -> None:
     assert pictures.without_needless_digits('<text x="1.25">0.012</text>') == '<text x="1.2">0.012</text>'
+
+
+def test_an_interval_is_drawn_through_its_dot() -> None:
+    axes = Axes("t", "x", "y", (0.0, 2.0), (0.0, 4.0))
+    bare, with_ends = (
+        pictures.picture("t", [(axes, [Series("a", 0, [1.0], [2.0], low, high, dots=True)])], 10)
+        for low, high in (((), ()), ([1.0], [3.0]))
+    )
+    assert with_ends.count("<path") == bare.count("<path") + 1

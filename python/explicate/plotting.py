@@ -234,6 +234,10 @@ def _frame(axes: Any, frame: Axes, letters: int) -> None:
         short = frame.x[1] < SHORT * frame.x[0]
         axes.xaxis.set_minor_formatter(lambda x, _: _plain(x) if short and f"{x:e}"[0] in "25" else "")
         axes.tick_params(axis="x", which="minor", pad=5)  # on the line of the longer ticks' numbers
+    if frame.x_names:
+        axes.set_xticks(
+            range(1, len(frame.x_names) + 1), ["\n".join(map(_literal, name.split("\n"))) for name in frame.x_names]
+        )
     axes.set_xlim(*frame.x)
     axes.set_ylim(*frame.y)
     axes.set_xlabel(_literal(frame.x_label, letters))

@@ -228,3 +228,11 @@ def test_samples_are_asked_for_only_where_they_lack(scenario: Path) -> None:
     alone = explicate.Results(found.flows.head(1), found.links, found.samples, found.run)
     with pytest.raises(ValueError, match=r"^nothing to draw 'fairness' from in these results$"):
         alone.plot("fairness")
+
+
+def test_places_of_a_horizontal_axis_have_names() -> None:
+    frame = Axes("t", "law", "y", (0.5, 2.5), (0.0, 1.0), x_names=["one\n0", "two\n1"])
+    drawn = Plot(figures.Figure("f", "", "", (Panel("", frame),), ())).matplotlib().axes[0]
+    assert [(label.get_position()[0], label.get_text()) for label in drawn.get_xticklabels()] == [
+        (1, "one\n0"), (2, "two\n1"),
+    ]  # fmt: skip

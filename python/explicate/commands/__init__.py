@@ -15,6 +15,7 @@ SUMMARIES = {
     "compare-lab": "simulate a scenario and run it on real sockets and queues, side by side (needs root)",
     "sweep": "simulate many points and seeds: every combination of some settings, or a Latin hypercube",
     "reproduce": "reproduce experiments of the five papers and judge their claims",
+    "study": "put one question to many protocols on many networks, with a verdict in words for each",
     "report": "make one self-contained HTML page from a result directory",
     "plot": "draw one figure of a result directory for a paper: PDF, SVG or PNG",
     "diff": "compare two result directories: every measure, with the interval of the difference",
