@@ -37,6 +37,13 @@ pub const VARIABLES: &[Column] = &[
     variable("bandwidth_bps", "bit/s", "Estimate of the bottleneck's bandwidth."),
     variable("rtprop_ms", "ms", "Estimate of the round-trip time without queues."),
     variable("mode", "", "State: 0 start-up, 1 drain, 2 probing for bandwidth, 3 probing for the round-trip time."),
+    variable("bw_shortterm_bps", "bit/s", "Bound of the bandwidth by recent losses; infinite without."),
+    variable(
+        "inflight_longterm",
+        "segments",
+        "Most that was in flight without losing too much; infinite before such a loss.",
+    ),
+    variable("inflight_shortterm", "segments", "Bound of what is in flight by recent losses; infinite without."),
     variable("max_win", "segments", "Window before the last reduction, the target of the search."),
     variable("step", "segments per RTT", "Increase of the window."),
     variable("w_max", "segments", "Window before the last reduction."),

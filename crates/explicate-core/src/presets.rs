@@ -128,6 +128,7 @@ pub const PRESETS: &[Preset] = &[
         )
     },
     preset("bbr", "bbr", "sack", "Cardwell et al., ACM Queue 2016", "BBR v1, paced, with selective acknowledgements"),
+    preset("bbr3", "bbr3", "sack", "draft-ietf-ccwg-bbr-06", "BBR v3, paced, with selective acknowledgements"),
     preset("xcp_i", "xcp_i", "sack", "paper I, RFC 6675", "XCP-i with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
     preset("vcp", "vcp", "newreno", "paper K section III", "VCP over NewReno's fast recovery"),
@@ -237,7 +238,8 @@ pub const STACKS: &[Stack] = &[
             ("growth", 1.0),
             ("after_idle", 1.0),
         ],
-        of_protocol: &[("cubic", &[("hystart", 1.0)]), ("bbr", &[("bursts", 1.0)])],
+        // Linux has no BBR v3; a host with it paces as the others.
+        of_protocol: &[("cubic", &[("hystart", 1.0)]), ("bbr", &[("bursts", 1.0)]), ("bbr3", &[("bursts", 1.0)])],
     },
     Stack {
         name: "rfc",

@@ -40,4 +40,5 @@ protocols! {
     rcp::Rcp,
     dctcp::Dctcp,
     prague::Prague,
+    bbr3::Bbr3,
 }

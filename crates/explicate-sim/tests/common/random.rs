@@ -40,6 +40,7 @@ const PROTOCOLS: &[&str] = &[
     "rcp",
     "dctcp",
     "prague",
+    "bbr3",
 ];
 const QUEUES: &[&str] = &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel", "step", "dualpi2"];
 const LIMITS: &[&str] = &["3pkt", "12pkt", "40pkt", "0.5bdp", "1.0bdp", "20kB"];

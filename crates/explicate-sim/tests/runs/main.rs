@@ -4,6 +4,7 @@ mod abc_targets;
 mod agents_and_classes;
 #[path = "../common/alike.rs"]
 mod alike;
+mod bbr3_targets;
 mod capacity_error;
 mod channels;
 mod classes;

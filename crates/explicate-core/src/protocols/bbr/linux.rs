@@ -6,12 +6,13 @@
 //! | bbr_pacing_margin_percent | [`MARGIN`] | | 1 % |
 //! | bw | `maximum` | segments/s | of eleven rounds |
 //! | bbr_tso_segs_goal | [`Linux::super_packet`] | segments | a millisecond, 1 below 1.2 Mbit/s, else 2 at least |
-//! | extra_acked | `extra` | segments | max over 5 to 10 rounds, at most 100 ms of bandwidth |
+//! | extra_acked | `aggregation` | segments | max over 5 to 10 rounds, at most 100 ms of bandwidth |
 
 use self::long_term::LongTerm;
 use super::maximum::Maximum;
 use super::{BbrSender, CYCLE, HIGH_GAIN, MIN_PIPE, Mode, Repair};
 use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Sender, SenderInit, Sent, Undo};
+use crate::protocols::common::aggregation::Aggregation;
 use crate::protocols::common::delivery::Sample;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -25,7 +26,6 @@ const MIN_TSO_RATE: f64 = 1.2e6 / 8.0;
 const MOST_TSO_BYTES: f64 = 65_215.0;
 const EXTRA_ROUNDS: u32 = 5;
 const MOST_EXTRA_S: f64 = 0.1;
-const MOST_EPOCH: u64 = 1 << 20;
 
 /// BBR with these additions.
 pub(super) struct LinuxSender {
@@ -69,7 +69,7 @@ impl Sender for LinuxSender {
     fn on_undo(&mut self, undo: &Undo) {
         (self.bbr.full_bandwidth, self.bbr.full_rounds) = (0.0, 0);
         let delivered = self.bbr.delivery.delivered();
-        let round = Round { now: undo.now, begins: false, arrived: 0, delivered, losses: 0, limited: false };
+        let round = Round { now: undo.now, begins: false, delivered, losses: 0, limited: false };
         self.linux.long_term.reset(&round);
     }
     fn probe(&self, put: Probe<'_>) {
@@ -124,12 +124,12 @@ impl BbrSender {
         let begins = sample.as_ref().is_some_and(|s| self.take_bandwidth(linux, s));
         let limited = sample.is_some_and(|s| s.limited);
         if sample.is_some() {
-            let round = Round { now: ack.now, begins, arrived, delivered, losses, limited };
+            let round = Round { now: ack.now, begins, delivered, losses, limited };
             if linux.long_term.sample(&round, self.mode == Mode::ProbeBandwidth) {
                 self.enter_probe_bandwidth(ack.now);
             }
             let bandwidth = self.bandwidth_of(linux);
-            linux.aggregate(&round, bandwidth, self.cwnd);
+            linux.aggregation.take(ack.now, begins, arrived, bandwidth, self.cwnd, EXTRA_ROUNDS);
         }
         let before = ack.in_flight as f64 + (arrived + losses) as f64;
         if self.mode == Mode::ProbeBandwidth && self.phase_ends(linux, ack.now, before, losses > 0) {
@@ -215,7 +215,7 @@ impl BbrSender {
         self.delivery.on_timeout();
         linux.on_timeout();
         let delivered = self.delivery.delivered();
-        let round = Round { now: loss.now, begins: true, arrived: 0, delivered, losses: 1, limited: false };
+        let round = Round { now: loss.now, begins: true, delivered, losses: 1, limited: false };
         if linux.long_term.sample(&round, self.mode == Mode::ProbeBandwidth) {
             self.enter_probe_bandwidth(loss.now);
         }
@@ -223,7 +223,7 @@ impl BbrSender {
 
     /// `bbr_cwnd_event`: the flow, which the application limited, sends again.
     fn restart(&mut self, linux: &mut Linux, now: Time) {
-        linux.begin_epoch(now);
+        linux.aggregation.begin(now);
         if self.mode == Mode::ProbeBandwidth {
             self.pace_at(self.bandwidth_of(linux), 1.0);
         } else if self.mode == Mode::ProbeRtt && self.probe_done.is_some_and(|done| now > done) {
@@ -237,8 +237,7 @@ pub(super) struct Round {
     pub(super) now: Time,
     /// It begins a round trip.
     pub(super) begins: bool,
-    /// Segments that arrived, and in total.
-    pub(super) arrived: u64,
+    /// Segments delivered in total.
     pub(super) delivered: u64,
     /// Segments newly known to be lost.
     pub(super) losses: u64,
@@ -253,12 +252,7 @@ pub(super) struct Linux {
     /// Round trips so far, and the maximum of the bandwidth of the last ones.
     rounds: u32,
     maximum: Maximum,
-    // Aggregation.
-    epoch: Time,
-    epoch_arrived: u64,
-    extra: [f64; 2],
-    extra_rounds: u32,
-    extra_at: usize,
+    aggregation: Aggregation,
     long_term: LongTerm,
     /// A timeout is being repaired up to this segment; `u32::MAX` before the first acknowledgement after it.
     pub(super) timeout_until: Option<u32>,
@@ -271,11 +265,7 @@ impl Linux {
             in_flight: 0,
             rounds: 0,
             maximum: Maximum::default(),
-            epoch: Time::ZERO,
-            epoch_arrived: 0,
-            extra: [0.0; 2],
-            extra_rounds: 0,
-            extra_at: 0,
+            aggregation: Aggregation::default(),
             long_term: LongTerm::new(packet),
             timeout_until: None,
         }
@@ -311,35 +301,9 @@ impl Linux {
         2.0 * libm::ceil(segments / 2.0) + if probes { 2.0 } else { 0.0 }
     }
 
-    /// `bbr_update_ack_aggregation`.
-    pub(super) fn aggregate(&mut self, round: &Round, bandwidth: f64, cwnd: f64) {
-        if round.arrived == 0 {
-            return;
-        }
-        if round.begins {
-            self.extra_rounds += 1;
-            if self.extra_rounds >= EXTRA_ROUNDS {
-                self.extra_rounds = 0;
-                self.extra_at = 1 - self.extra_at;
-                self.extra[self.extra_at] = 0.0;
-            }
-        }
-        let mut expected = libm::floor(bandwidth * round.now.since(self.epoch).as_secs_f64());
-        if self.epoch_arrived as f64 <= expected || self.epoch_arrived + round.arrived >= MOST_EPOCH {
-            self.begin_epoch(round.now);
-            expected = 0.0;
-        }
-        self.epoch_arrived += round.arrived;
-        let extra = (self.epoch_arrived as f64 - expected).min(cwnd);
-        self.extra[self.extra_at] = self.extra[self.extra_at].max(extra);
-    }
-    /// A new time of aggregation begins.
-    pub(super) fn begin_epoch(&mut self, now: Time) {
-        (self.epoch, self.epoch_arrived) = (now, 0);
-    }
     /// Segments in flight to go on sending between bunches of acknowledgements.
     pub(super) fn aggregated(&self, bandwidth: f64) -> f64 {
-        libm::floor(self.extra[0].max(self.extra[1]).min(bandwidth * MOST_EXTRA_S))
+        libm::floor(self.aggregation.most().min(bandwidth * MOST_EXTRA_S))
     }
 }
 
@@ -351,10 +315,6 @@ mod tests {
     use crate::units::Rate;
     use crate::wire::Congestion;
 
-    fn round(ms: u64, begins: bool, arrived: u64, delivered: u64, losses: u64) -> Round {
-        Round { now: Time::millis(ms), begins, arrived, delivered, losses, limited: false }
-    }
-
     /// 1500 bytes: 100 segments/s are 1.2 Mbit/s. At 10240 segments/s ten are sent in 1/1024 s; 65215 bytes are 43.
     #[test]
     fn super_packets_by_hand() {
@@ -364,25 +324,12 @@ mod tests {
         assert_eq!((l.budget(20.1, 1000.0, false), l.budget(20.1, 1000.0, true)), (28.0, 30.0));
     }
 
-    /// 1000 segments/s; 30 segments arrive at once every 30 ms. In the first bunch 30 more than the none expected; those of later
-    /// bunches were expected after the time before them.
+    /// 30 segments more than expected, and no more than 100 ms of the bandwidth.
     #[test]
-    fn aggregation_by_hand() {
+    fn aggregation_counts_for_a_tenth_of_a_second() {
         let mut l = Linux::new(1500.0);
-        l.begin_epoch(Time::ZERO);
-        for bunch in 1..=6 {
-            l.aggregate(&round(30 * bunch, true, 30, 30 * bunch, 0), 1000.0, 50.0);
-        }
-        assert_eq!((l.aggregated(1000.0), l.aggregated(100.0)), (30.0, 10.0), "at most 100 ms");
-        let mut small = Linux::new(1500.0);
-        small.aggregate(&round(30, true, 30, 30, 0), 1000.0, 20.0);
-        assert_eq!(small.aggregated(1000.0), 20.0, "at most the window");
-        for bunch in 7..=16 {
-            (0..30).for_each(|n| {
-                l.aggregate(&round(30 * bunch + n, n == 0, 1, 0, 0), 1000.0, 50.0);
-            });
-        }
-        assert!(l.aggregated(1000.0) <= 2.0, "ten rounds later it is forgotten");
+        l.aggregation.take(Time::millis(30), true, 30, 1000.0, 50.0, EXTRA_ROUNDS);
+        assert_eq!((l.aggregated(1000.0), l.aggregated(100.0)), (30.0, 10.0));
     }
 
     /// A model of 100 segments/s over 80 ms, 8 segments, in the steady phase of gain 1.

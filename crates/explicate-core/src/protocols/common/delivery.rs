@@ -57,13 +57,14 @@ impl Arrivals {
     }
 }
 
-/// The state recorded with a packet.
-struct Record {
+/// The state recorded with a packet, and what its controller notes with it.
+struct Record<N> {
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
     sent_at: Time,
     limited: bool,
+    note: N,
 }
 
 /// A sample of the delivery rate.
@@ -86,9 +87,9 @@ impl Sample {
     }
 }
 
-/// The delivery-rate estimator of one flow.
+/// The delivery-rate estimator of one flow, whose controller may keep a note with every packet.
 #[derive(Default)]
-pub(crate) struct DeliveryRate {
+pub(crate) struct DeliveryRate<N = ()> {
     arrivals: Arrivals,
     delivered: u64,
     delivered_at: Time,
@@ -98,12 +99,19 @@ pub(crate) struct DeliveryRate {
     /// The retransmission timer expired, and data from before are not acknowledged yet: the sender counts none of them as in
     /// flight, but some may be.
     timed_out: bool,
-    records: VecDeque<Record>,
+    records: VecDeque<Record<N>>,
     /// Number of the first packet in `records`.
     first: u32,
 }
 
 impl DeliveryRate {
+    /// A packet leaves.
+    pub(crate) fn on_send(&mut self, packet_number: u32, sent: &Sent) {
+        self.on_send_noted(packet_number, sent, ());
+    }
+}
+
+impl<N: Copy> DeliveryRate<N> {
     /// Segments delivered in total.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
@@ -125,8 +133,9 @@ impl DeliveryRate {
         self.timed_out = true;
     }
 
-    /// A packet leaves.
-    pub(crate) fn on_send(&mut self, packet_number: u32, sent: &Sent) {
+    /// A packet leaves, with this note.
+    #[inline]
+    pub(crate) fn on_send_noted(&mut self, packet_number: u32, sent: &Sent, note: N) {
         if sent.in_flight == 0 && !self.timed_out {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
         }
@@ -143,7 +152,16 @@ impl DeliveryRate {
             first_sent: self.first_sent,
             sent_at: sent.now,
             limited: self.limited(),
+            note,
         });
+    }
+
+    /// The notes of the packets up to this one of which no acknowledgement is known, its own last; none if its record is gone. Call
+    /// before [`DeliveryRate::on_ack`], which forgets them.
+    pub(crate) fn notes(&self, packet_number: u32) -> impl ExactSizeIterator<Item = N> {
+        let at = packet_number.wrapping_sub(self.first) as usize;
+        let count = if at < self.records.len() { at + 1 } else { 0 };
+        self.records.iter().take(count).map(|record| record.note)
     }
 
     /// An acknowledgement arrived. Returns no sample without the record of its packet, nor over less than `least`,
@@ -266,6 +284,18 @@ mod tests {
         rate.on_send(11, &testing::sent(Time::secs(5), 0));
         let next = Ack { selective: true, highest_sent: 11, cumulative: 11, ..ack(5100, 11, 1) };
         assert_eq!(rate.on_ack(&next, Time::ZERO).map(|sample| sample.interval), Some(Time::millis(100)));
+    }
+
+    /// Packets 0 to 4 have notes. The first acknowledgement is of packet 2: it shows 0, 1 and its own; 1 that comes later is gone.
+    #[test]
+    fn notes_are_those_of_packets_without_an_answer() {
+        let mut rate = DeliveryRate::<u32>::default();
+        (0..5).for_each(|n| rate.on_send_noted(n, &testing::sent(Time::ZERO, n), 10 * n));
+        let notes = |rate: &DeliveryRate<u32>, number| rate.notes(number).collect::<std::vec::Vec<_>>();
+        assert_eq!(notes(&rate, 2), [0, 10, 20]);
+        rate.on_ack(&ack(100, 2, 1), Time::ZERO);
+        assert_eq!(notes(&rate, 3), [30]);
+        assert!(notes(&rate, 1).is_empty() && notes(&rate, 5).is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Code that several protocols share.
 
+pub(super) mod aggregation;
 pub(super) mod delivery;
 pub mod feedback;
 pub(super) mod hystart;

@@ -105,8 +105,8 @@ impl LongTerm {
 mod tests {
     use super::*;
 
-    fn round(ms: u64, begins: bool, arrived: u64, delivered: u64, losses: u64) -> Round {
-        Round { now: Time::millis(ms), begins, arrived, delivered, losses, limited: false }
+    fn round(ms: u64, begins: bool, delivered: u64, losses: u64) -> Round {
+        Round { now: Time::millis(ms), begins, delivered, losses, limited: false }
     }
 
     /// Rounds of 100 ms in which 20 segments arrive and 5 are lost: 5 of 20 are more than 50/256. After four the first
@@ -116,7 +116,7 @@ mod tests {
         let mut l = LongTerm::new(1500.0);
         let mut step = |n: u64, losses: u64| {
             l.lost += losses;
-            let over = l.sample(&round(100 * n, true, 20, 20 * n, losses), true);
+            let over = l.sample(&round(100 * n, true, 20 * n, losses), true);
             (over, l.uses, libm::round(l.bandwidth * 1e6) / 1e6)
         };
         let first: alloc::vec::Vec<_> = (1..=8).map(|n| step(n, 5)).collect();
@@ -134,7 +134,7 @@ mod tests {
         let mut l = LongTerm::new(1500.0);
         for n in 1..=40 {
             l.lost += 1;
-            l.sample(&round(100 * n, true, 20, 20 * n, 1), true);
+            l.sample(&round(100 * n, true, 20 * n, 1), true);
             assert!(!l.uses && l.bandwidth == 0.0, "round {n}");
         }
     }

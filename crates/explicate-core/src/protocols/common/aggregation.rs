@@ -1,0 +1,96 @@
+//! Acknowledgements that arrive in bunches: how many segments more than expected are acknowledged at once, as BBR
+//! measures it (Linux 6.18, `bbr_update_ack_aggregation`; draft-ietf-ccwg-bbr-06 section 5.5.9).
+//!
+//! A time of aggregation lasts while more has arrived than the bandwidth explains. What is beyond that is
+//! `extra_acked`, of which the maximum of some round trips counts. Two numbers keep it, each of so many rounds, so it
+//! is that of one to two times as many.
+
+use crate::units::Time;
+
+/// Segments after which a time of aggregation ends in any case.
+const MOST: u64 = 1 << 20;
+
+/// The present time of aggregation, and the maxima of the last rounds.
+#[derive(Default)]
+pub(crate) struct Aggregation {
+    since: Time,
+    arrived: u64,
+    extra: [f64; 2],
+    rounds: u32,
+    at: usize,
+}
+
+impl Aggregation {
+    /// A new time of aggregation begins.
+    pub(crate) fn begin(&mut self, now: Time) {
+        (self.since, self.arrived) = (now, 0);
+    }
+
+    /// So many segments arrived at a bandwidth of so many a second; `starts` if a round trip does. At most `cwnd`
+    /// segments are extra, and a maximum is of `rounds` round trips.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, now: Time, starts: bool, arrived: u64, bandwidth: f64, cwnd: f64, rounds: u32) {
+        if arrived == 0 {
+            return;
+        }
+        if starts {
+            self.rounds += 1;
+            if self.rounds >= rounds {
+                self.rounds = 0;
+                self.at = 1 - self.at;
+                self.extra[self.at] = 0.0;
+            }
+        }
+        let mut expected = libm::floor(bandwidth * now.since(self.since).as_secs_f64());
+        if self.arrived as f64 <= expected || self.arrived + arrived >= MOST {
+            self.begin(now);
+            expected = 0.0;
+        }
+        self.arrived += arrived;
+        let extra = (self.arrived as f64 - expected).min(cwnd);
+        self.extra[self.at] = self.extra[self.at].max(extra);
+    }
+
+    /// The maximum, segments.
+    pub(crate) fn most(&self) -> f64 {
+        self.extra[0].max(self.extra[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 segments/s; 30 segments arrive at once every 30 ms. In the first bunch 30 more than the none expected;
+    /// those of later bunches were expected after the time before them.
+    #[test]
+    fn bunches_by_hand() {
+        let mut aggregation = Aggregation::default();
+        for bunch in 1..=6 {
+            aggregation.take(Time::millis(30 * bunch), true, 30, 1000.0, 50.0, 5);
+        }
+        assert_eq!(aggregation.most(), 30.0);
+        for bunch in 7..=16 {
+            (0..30).for_each(|n| aggregation.take(Time::millis(30 * bunch + n), n == 0, 1, 1000.0, 50.0, 5));
+        }
+        assert!(aggregation.most() <= 2.0, "ten rounds later it is forgotten");
+    }
+
+    #[test]
+    fn no_more_than_the_window_is_extra() {
+        let mut aggregation = Aggregation::default();
+        aggregation.take(Time::millis(30), true, 30, 1000.0, 20.0, 5);
+        assert_eq!(aggregation.most(), 20.0);
+    }
+
+    /// A maximum of one round: that of the round before and of this one.
+    #[test]
+    fn a_maximum_of_one_round_is_forgotten_after_two() {
+        let mut aggregation = Aggregation::default();
+        let mut round = |ms: u64, arrived: u64| {
+            aggregation.take(Time::millis(ms), true, arrived, 1000.0, 50.0, 1);
+            aggregation.most()
+        };
+        assert_eq!([round(100, 30), round(200, 5), round(300, 4)], [30.0, 30.0, 5.0]);
+    }
+}
