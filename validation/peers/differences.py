@@ -200,6 +200,9 @@ def small() -> dict[str, tuple[Setting, int]]:
         ):
             case = compared.stamped(replace(both, **change))
             made[f"{rtt} ms, buffer {buffer}{name}"] = Dumbbell(case), 6
+        if (rtt, buffer) == (100, 50):
+            case = compared.stamped(replace(both, rtt_resolution="1ms"))
+            made[f"{rtt} ms, buffer {buffer}, both rules and ticks of 1 ms in both"] = Dumbbell(case), 6
     return made
 
 

@@ -31,13 +31,14 @@ XCP_ROUTER = '{ kind = "xcp", idle_rtt = "initial" }'
 """ns-2's XCP queue uses 50 ms as the mean RTT after an interval without data."""
 
 
-def clock(protocol: str, time_stamps: bool = False) -> str:
+def clock(protocol: str, time_stamps: bool = False, rtt_resolution: str = "0s") -> str:
     """The parameters of a sender's clock: the ticks of `tcpTick_` in the scripts for ns-2, and whether it has stamps.
 
-    ns-2's XCP has an exact estimate for its headers, from every acknowledgement, beside that of the timer.
+    XCP has its own estimate for its headers, from every acknowledgement, beside that of the timer. ns-2 counts it in
+    the same ticks but smooths it in 256ths of one, so here it is exact unless `rtt_resolution` is given.
     """
     own = 'clock_tick = "1ms"' + (', rto = "ns2_timestamps"' if time_stamps else "")
-    return f'{own}, rtt_resolution = "0s"' if protocol.partition("/")[0] == "xcp" else own
+    return f'{own}, rtt_resolution = "{rtt_resolution}"' if protocol.partition("/")[0] == "xcp" else own
 
 
 def processing(longest_s: float) -> str:
@@ -82,6 +83,7 @@ class Case:
     params: str = ""  # more of Explicate's parameters of the flows, as in a scenario
     router: str = '"auto"'  # Explicate's controllers, as in a scenario
     opposite: bool = False  # every second flow goes from right to left
+    rtt_resolution: str = "0s"  # of the round trips in XCP's headers, Explicate's
     time_stamps: bool = False  # every acknowledgement is a sample, and the first one ends a back-off
 
     @property
@@ -367,7 +369,7 @@ count = {count}
 protocol = "{case.protocol}"
 path = "{path}"
 packet = "{PACKET_BYTES}B"
-params = {{ initial_window = {INITIAL_WINDOW}, {clock(case.protocol, case.time_stamps)}{more} }}
+params = {{ initial_window = {INITIAL_WINDOW}, {clock(case.protocol, case.time_stamps, case.rtt_resolution)}{more} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}
 {processing(case.processing_s)}
 """

@@ -88,7 +88,7 @@ OTHERS: Mapping[str, Any] = {
     "processing_s": 0.001, "duration_s": 30.0, "warmup_s": 10.0, "queue": simulators.Queue("red", "red:5:15:0.002:0.1"),
     "seed": 9, "buffer": 33, "opposite": True, "time_stamps": True,
 }  # fmt: skip
-OURS = ("ours", "params", "router")
+OURS = ("ours", "params", "router", "rtt_resolution")
 """Fields in Explicate's words alone, which make it equal to the others."""
 
 
@@ -152,6 +152,15 @@ def test_scenario_with_equal_rtts_is_one_group_over_80_ms() -> None:
     assert topology["bottleneck"]["delay"] == "38ms"
     assert topology["access"]["rate"] == "400Mbit/s"
     assert [group["count"] for group in scenario["flows"]] == [10]
+
+
+def test_the_resolution_of_a_case_is_that_of_its_headers() -> None:
+    case = Case("xcp", 100, 80, 10)
+    found = [
+        tomllib.loads(simulators.explicate_scenario(one))["flows"][0]["params"]["rtt_resolution"]
+        for one in (case, replace(case, rtt_resolution="1ms"))
+    ]
+    assert found == ["0s", "1ms"]
 
 
 def test_scenario_with_spread_rtts_adds_up_to_each_flows_rtt() -> None:
