@@ -117,7 +117,8 @@ explicate study bits --only web,incast --laws cubic,abc,xcp       # a part of it
 explicate study bits --jobs 2                                     # ten rates up to 1 Gbit/s, 20 seeds a block
 ```
 
-The quick form takes three minutes of processor time. The record has the value of each seed. Another law is another row of `[[law]]` in `python/explicate/studies/bits.toml`.
+The quick form takes three minutes of processor time. The record has the value of each seed. Another law is another row
+of `[[law]]` in `python/explicate/studies/bits.toml`.
 """
 
 
