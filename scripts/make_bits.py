@@ -117,7 +117,8 @@ explicate study bits --only web,incast --laws cubic,abc,xcp       # a part of it
 explicate study bits --jobs 2                                     # ten rates up to 1 Gbit/s, 20 seeds a block
 ```
 
-The quick form takes three minutes of processor time. The record has the value of each seed. Another law is another row of `[[law]]` in `python/explicate/studies/bits.toml`.
+The quick form takes three minutes of processor time. The record has the value of each seed. Another law is another row
+of `[[law]]` in `python/explicate/studies/bits.toml`.
 """
 
 
@@ -227,7 +228,8 @@ def in_short(count: int, shown: Sequence[Network], verdicts: Mapping[str, Verdic
     gains = Counter(
         name for one in (*where[Word.BUYS], *where[Word.TRADES]) for name in ahead(verdicts[one.name].rungs[count])
     )
-    more = ", ".join(f"{MEASURES[name].words} on {number}" for name, number in gains.most_common())
+    order = sorted(gains, key=lambda name: (-gains[name], list(MEASURES).index(name)))
+    more = ", ".join(f"{MEASURES[name].words} on {gains[name]}" for name in order)
     return f"**{bits_of(count)}**, beside laws with fewer, on {total} networks: {'; '.join(parts)}." + (
         f" One of these laws is better than every law with fewer bits in {more}." if more else ""
     )
