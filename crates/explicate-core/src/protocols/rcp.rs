@@ -27,9 +27,9 @@
 //! A crowd overloads the line for a round trip. New flows have R at once. R falls when more than C arrives, and flows
 //! follow it one d0 later. If n flows begin together while R = C, as after an idle time, n C arrives for one d0:
 //! (n - 1) C d0 wait or, beyond the buffer, are lost, and up to a quarter more until R has fallen. So ten flows over a
-//! buffer of C d0 lose ten times C d0. This is RCP's law; Dukkipati calls crowds its main weakness (abstract of her
-//! defence, Stanford 2006). At the start of a run R is `initial_rate`, and rises by 2 % in 10 ms until a round trip is
-//! known: up to fifteen flows that begin then overload nothing.
+//! buffer of C d0 lose about ten times C d0. This is RCP's law; Dukkipati calls crowds its main weakness (abstract of
+//! her defence, Stanford 2006). At the start of a run R is `initial_rate`, and rises by 2 % in 10 ms until a round trip
+//! is known: up to fifteen flows that begin then overload nothing.
 //!
 //! The congestion header has format 15. Its body:
 //!
