@@ -135,24 +135,35 @@ fn five_flows_become_fair() {
     }
 }
 
+/// 50 Mbit/s become `after` at 10 s, or were that before.
+fn stepped(before: u32, after: u32, buffer: &str) -> Outcome {
+    let steps = format!(
+        r#"{{ kind = "rate_steps", steps = [{{ at = "0s", rate = "{before}Mbit/s" }}, {{ at = "10s", rate = "{after}Mbit/s" }}] }}"#
+    );
+    over(&group("f", "bbr3", 1), 40, buffer, (60, 5), &steps)
+}
+
 /// Section 10.15: ten times the rate is found in O(log) rounds: a probe comes within 3 s, and ten rounds of 1.25 are a
-/// factor of ten, so 5 s. Section 10.16: when a tenth is left, the maximum of two cycles has gone after two of them,
-/// each of 3 s and some rounds, which last eight tenths of a second with the two products that the old rate leaves: 15 s.
+/// factor of ten, so 5 s.
 #[test]
-fn rates_that_change_are_followed() {
-    let of = |before: u32, after: u32| {
-        let steps = format!(
-            r#"{{ kind = "rate_steps", steps = [{{ at = "0s", rate = "{before}Mbit/s" }}, {{ at = "10s", rate = "{after}Mbit/s" }}] }}"#
-        );
-        over(&group("f", "bbr3", 1), 40, "400pkt", (40, 5), &steps)
-    };
-    let up = of(5, 50);
-    let rate = mean(&up.samples("r1->r2", "throughput_bps", 15.0)) / 1e6;
+fn a_rate_that_grows_is_found() {
+    let rate = mean(&stepped(5, 50, "400pkt").samples("r1->r2", "throughput_bps", 15.0)) / 1e6;
     println!("5 to 50 Mbit/s: {rate:.1} Mbit/s from the fifth second after it on");
     assert!(rate > 0.9 * 50.0, "{rate}");
-    let down = of(50, 5);
-    let bandwidth = down.samples("f.0", "bandwidth_bps", 25.0);
-    let most = bandwidth.iter().fold(0.0, |a: f64, b| a.max(*b)) / 1e6;
-    println!("50 to 5 Mbit/s: at most {most:.2} Mbit/s estimated from the fifteenth second after it on");
-    assert!(most < 1.1 * 5.0, "{most}");
+}
+
+/// Section 10.16: when a tenth is left, losses bound the rate, and the maximum of two cycles has gone after two of them,
+/// each of 3 s and some rounds, which last eight tenths of a second with the two products that the old rate leaves: 15 s.
+///
+/// A buffer of 400 packets holds these two products, so nothing is lost. 15 s were expected there too, but it takes 27:
+/// every 5 s the probe for the round trip ends the cycle, which with such rounds takes longer, and the product grows with
+/// the least round trip.
+#[test]
+fn a_rate_that_falls_is_noticed() {
+    for (buffer, seconds) in [("100pkt", 15.0), ("167pkt", 15.0), ("400pkt", 40.0)] {
+        let bandwidth = stepped(50, 5, buffer).samples("f.0", "bandwidth_bps", 10.0);
+        let late = bandwidth.iter().rposition(|bps| *bps > 1.1 * 5e6).map_or(0.0, |at| 0.02 * (at + 1) as f64);
+        println!("50 to 5 Mbit/s, {buffer}: noticed after {late:.1} s");
+        assert!(late < seconds, "{buffer}: {late} s");
+    }
 }
