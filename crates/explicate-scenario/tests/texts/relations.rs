@@ -304,6 +304,13 @@ fn cases() -> Vec<Case> {
             reno("\"red\"") + "params = { ecn = true }\n",
         ),
         (
+            "`l4s` without a queue that marks",
+            flow("params = { l4s = true }"),
+            11,
+            "`l4s` has no effect on the flows of `one`: no queue on their path marks",
+            reno("\"step\"") + "params = { l4s = true }\n",
+        ),
+        (
             "`spacing` > `decode_range`: refused",
             spaced(300, ""),
             10,
