@@ -27,12 +27,6 @@ PAGE = ROOT / "docs" / "study-bits.md"
 IMAGES = "img/bits"
 BESIDE = 0.13
 """Distance of the two blocks' dots from a law's place."""
-LATER = {
-    "prague": "TCP Prague with DualPI2 (1 bit)",
-    "bbr3": "BBRv3 (no bit)",
-    "scone": "SCONE (7 bits, in a packet of QUIC)",
-}
-"""Laws that the study is to have, by a part of their row's name."""
 
 HEAD = """\
 # How many bits does feedback need?
@@ -56,7 +50,7 @@ Every law has the constants of its [page](reference/index.md), published ones wh
 path and follow their sources' rules: DCTCP's threshold is C RTT / 7, at least 3 packets; ABC's delta is 0.7 of the
 longest round trip, at least 133 ms; VCP's interval is 1.25 of it, at least 200 ms; CoDel's interval is that round
 trip, at least 100 ms. Drop-tail and marking queues hold one bandwidth-delay product, at least 20 packets, where the
-question does not say otherwise.
+question does not say otherwise; FQ-CoDel and DualPI2 have Linux's limits.
 
 Measured after a warm-up:
 
@@ -104,7 +98,7 @@ THREATS = """\
 - **Our implementations.** Each [page of the reference](reference/index.md) lists its deviations, those of ABC and DCTCP
   what could not be verified; [how far to believe it](explanation/how-far.md) has the evidence for the simulator.
 - **Networks are small**: at most 35 hosts. The cellular trace is synthetic, and its steps are half a second long.
-- **Not here yet:** {later}.
+- **Not here yet:** SCONE (7 bits, in a packet of QUIC).
 """
 REPEAT = """\
 ## Repeat it
@@ -148,7 +142,7 @@ def page(record: Record) -> str:
         "## Networks and results\n",
         *left_out(record, shown),
         *(part for one in shown for part in of_network(one, record.values[one.name], verdicts[one.name], shown)),
-        THREATS.format(seeds=record.seeds, comparisons=comparisons(shown, record), later="; ".join(later())),
+        THREATS.format(seeds=record.seeds, comparisons=comparisons(shown, record)),
         REPEAT,
     ]
     return "\n".join(parts)
@@ -157,13 +151,6 @@ def page(record: Record) -> str:
 def law_row(law: Law) -> str:
     """A law in the table of laws."""
     return f"| {law.label} | {law.bits} | {law.carried} | {law.queue['kind']} |"
-
-
-def later() -> Iterator[str]:
-    """The laws that have no row yet."""
-    for part, words in LATER.items():
-        if not any(part in law.name for law in tables().laws):
-            yield words
 
 
 def left_out(record: Record, shown: Sequence[Network]) -> Iterator[str]:
