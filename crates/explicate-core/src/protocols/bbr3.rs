@@ -3,7 +3,7 @@
 //! Source: N. Cardwell, I. Swett, J. Beshay (editors), "BBR Congestion Control", draft-ietf-ccwg-bbr-06, July 2026,
 //! whose sections are cited here; Linux (google/bbr, branch v3) where the draft is silent.
 //!
-//! As [version 1](super::bbr) it models the path by its bandwidth and its least round-trip time, and paces at the
+//! As version 1 ([`bbr`](super::bbr)) it models the path by its bandwidth and its least round-trip time, and paces at the
 //! first. It differs in what losses mean. A flow that probes, and loses more than 2 % of what was in flight, remembers
 //! that volume (`inflight_longterm`), and stays 15 % below it until it probes again. Losses at other times bound rate
 //! and volume for a while (`bw_shortterm`, `inflight_shortterm`). It probes every two to three seconds, or as seldom as

@@ -1,4 +1,4 @@
-//! DualPI2: TCP has the target's delay in C, and whoever does not respond in L leaves C its share.
+//! DualPI2: TCP has the delay of the target in C, and a flow in L that does not respond leaves C its share.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::outcome::{Outcome, run};
