@@ -48,7 +48,7 @@ parameters! {
         /// Packets are ECN-capable: routers mark instead of dropping.
         ecn: Flag = false, "RFC 3168";
         /// New data packets are ECN-capable and have ECT(1), the code of L4S, whatever the congestion controller does
-        /// with marks; controllers that write codes of their own (VCP, ABC, DCTCP) go on to do so.
+        /// with marks; controllers that write codes of their own go on to do so.
         l4s: Flag = false, "RFC 9331";
         /// Packets are paced over the round trip even if the congestion controller does not request pacing.
         paced: Flag = false, "Aggarwal, Savage, Anderson, INFOCOM 2000";
