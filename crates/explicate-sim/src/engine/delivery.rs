@@ -97,7 +97,7 @@ impl Engine {
             self.nothing_of(now, id, slot);
             return false;
         }
-        let full = ends.flow.is_full() || !ends.host.is_some() && ends.flow.must_wait(now);
+        let full = ends.flow.is_full();
         let timer = if full { ends.rest(now) } else { Time::NEVER };
         let (place, bytes) = (ends.forward, packet.ip_len as u32);
         let hop = self.routes[place as usize];
