@@ -326,12 +326,21 @@ impl WindowController {
     pub fn receives(&mut self, bytes: u64) {
         self.round.received += bytes;
     }
+    /// The shortest queue on the path that can be told from late acknowledgements, from what both ports may have queued, and from the trains that
+    /// measure a line.
+    fn told_queue(&self) -> Time {
+        let port = self.ports.map_or(Time::ZERO, |[own, peer]| Time::from_secs_f64(PORT_QUEUE / own.min(peer)));
+        LITTLE.max(port) + self.train(self.clock.now())
+    }
+    /// How long a train queues by itself, if the line is measured.
+    fn train(&self, now: Time) -> Time {
+        self.measured.filter(|(at, _)| now.since(*at) < MEASURED).map_or(Time::ZERO, |(_, train)| train)
+    }
     /// What round-trip times may exceed the least one by: by the guard's rule, and where the peer sends much, by what acknowledgements wait for
     /// its port. Else a delay of [`STANDING`] may be as little as can be told from late acknowledgements, and a quarter of the round trip. A line that
     /// is measured may have what its trains queue besides, and until [`STANDING`] any queue: the port drains it.
     fn most_delay(&mut self, now: Time, delay: Time, received: f64) -> Time {
-        let measured = self.measured.filter(|(at, _)| now.since(*at) < MEASURED);
-        let train = measured.map_or(Time::ZERO, |(_, train)| train);
+        let train = self.train(now);
         let most = self.least_rtt.most_delay() + train;
         let Some([own, peer]) = self.ports else { return most };
         let queue = Time::from_secs_f64(PORT_QUEUE / own.min(peer));
@@ -339,14 +348,14 @@ impl WindowController {
             self.standing_since = now;
             return most.max(Time(2 * queue.0));
         }
-        let little = most.min(LITTLE.max(queue).max(Time(self.least_rtt.get().0 / 4)) + train);
+        let little = most.min(self.told_queue().max(Time(self.least_rtt.get().0 / 4) + train));
         if delay <= little {
             self.standing_since = now;
         }
         let stands = now.since(self.standing_since) > STANDING;
         if stands {
             little
-        } else if measured.is_some() {
+        } else if train > Time::ZERO {
             Time::NEVER
         } else {
             most
@@ -546,8 +555,8 @@ impl WindowController {
         let queue = FullQueue::Unseen;
         let seen = Seen { sent, lost, unexplained: lost, delay, most_delay, queue };
         // What the air may lose is borne in the mean of some round trips: one packet is more than that of a short one. Beside a queue on the
-        // path losses are the queue's: who shares it takes each for a sign, and so does this end.
-        let borne = if delay > most_delay { 0.0 } else { self.borne + self.limit.borne(&seen) };
+        // path losses are the queue's, however short it is: who shares it takes each for a sign, and so does this end.
+        let borne = if delay > most_delay.min(self.told_queue()) { 0.0 } else { self.borne + self.limit.borne(&seen) };
         self.borne = (borne - lost).clamp(-1.0, MOST_BORNE);
         if self.is_limited() && round.lost_anew && self.borne < 0.0 {
             (self.borne, self.lost_at) = (0.0, now);
