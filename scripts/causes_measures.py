@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from explicate.results import Results
-from explicate_papers import metrics
+from explicate_papers import agents, metrics
 from explicate_papers.de_vleeschouwer import fig9, txt_abl, txt_queue
 from explicate_papers.lopez_pacheco import fig2, fig6, fig14a, txt_tcp
 from explicate_papers.nychis import base as radios
@@ -59,10 +59,14 @@ def deflation_with_timer(data: Data) -> Iterator[Check]:
 
 def one_way(effort: Effort) -> dict[str, Case]:
     """Y-txt-intro-c: the cases of the experiment with data in one direction."""
-    return {
-        system: base.case(effort, system, 100, fec=(1.0, 1.0), session=False, sampling=("queue",), two_way=False)
-        for system in (*base.SYSTEMS, base.DROPTAIL)
-    }
+
+    def make(effort: Effort) -> dict[str, Case]:
+        return {
+            system: base.case(effort, system, 100, fec=(1.0, 1.0), session=False, sampling=("queue",), two_way=False)
+            for system in (*base.SYSTEMS, base.DROPTAIL)
+        }
+
+    return dict(agents.chosen("Y", make)(effort))
 
 
 # ---------------------------------------------------------------------------------- the card of N-txt-lossmodel
@@ -95,9 +99,10 @@ def gentle_routers(effort: Effort) -> dict[str, Case]:
 
     def change(content: dict[str, Any]) -> None:
         for link in content["link"]:
-            link["router"] = {"kind": "xcp", "alpha": ALPHA, "beta": BETA}
+            own = link["router"] if isinstance(link["router"], dict) else {"kind": "xcp"}
+            link["router"] = {**own, "alpha": ALPHA, "beta": BETA}
 
-    return {"b": fig2.cases(effort)["b"].changed(change)}
+    return {"b": fig2.study.make_cases(effort)["b"].changed(change)}
 
 
 def jumps(data: Data) -> Iterator[Check]:
@@ -113,7 +118,7 @@ def results_at_once(effort: Effort) -> dict[str, Case]:
             if isinstance(link["router"], dict):
                 link["router"]["results"] = "at_once"
 
-    return {label: case.changed(change) for label, case in fig6.cases(effort).items()}
+    return {label: case.changed(change) for label, case in fig6.study.make_cases(effort).items()}
 
 
 def same_window(data: Data) -> Iterator[Check]:
@@ -129,7 +134,7 @@ FINE_S = 0.01
 
 def sampled_finely(effort: Effort) -> dict[Any, Case]:
     """I-fig14a-b: two paths, sampled ten times a round trip."""
-    case = fig14a.cases(effort)[fig14a.TWO]
+    case = fig14a.study.make_cases(effort)[fig14a.TWO]
     return {fig14a.TWO: replace(case, settings={**case.settings, "sampling.every": f"{1000 * FINE_S:g}ms"})}
 
 
