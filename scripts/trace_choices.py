@@ -143,7 +143,8 @@ def recoveries(runs: Runs) -> Iterator[Row]:
     for loss in (1e-4, 1e-3):
         for system in (vcp.PROPOSED, vcp.VCP):
             for recovery in ("newreno", "reno", "sack"):
-                made = runs.of(vcp.case(plan("K-fig7", K_P17=recovery), system, loss=loss, of=("throughput",), every="1s"), 4)
+                chosen = plan("K-fig7", K_P17=recovery)
+                made = runs.of(vcp.case(chosen, system, loss=loss, of=("throughput",), every="1s"), 4)
                 yield [
                     f"{loss:g}", system, recovery, runs.mean(made, vcp.goodput_mbps), runs.mean(made, vcp.timeouts),
                     runs.mean(made, lambda results: metrics.link(results, vcp.BOTTLENECK, "drops_channel")),
