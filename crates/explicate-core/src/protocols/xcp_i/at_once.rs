@@ -5,7 +5,9 @@
 //! Source: paper I, section IV: the available bandwidth is known in the simulation, at the end of each control interval.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
+use super::clouds::{Clouds, Upstream};
 use super::edge::Measured;
 use crate::agent::{Address, PathOracle};
 use crate::estimate::oracle::Oracle;
@@ -55,6 +57,27 @@ impl Watch {
     /// The next interval ends then.
     pub(super) fn ask_at(&mut self, now: Time, end: Time) {
         self.next = end.max(now + AGAIN);
+    }
+}
+
+impl Clouds {
+    /// With results at once, asks for those of the control intervals that end now.
+    pub(super) fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
+        let due = |entry: &Upstream| entry.watch.as_ref().is_some_and(|watch| watch.next <= now);
+        let all: Vec<u32> = self.table.iter().filter(|(_, entry)| due(entry)).map(|(&from, _)| from).collect();
+        for from in all {
+            let watch = self.table.get_mut(&from).and_then(|entry| entry.watch.as_mut());
+            if let Some(measured) = watch.and_then(|watch| watch.ask(now, oracle)) {
+                self.learn(now, Address(from), measured);
+            }
+            if let Some(entry) = self.table.get_mut(&from)
+                && let Some(watch) = &mut entry.watch
+            {
+                let interval = Time::from_secs_f64(entry.router.avg_rtt);
+                let end = entry.router.control_at;
+                watch.ask_at(now, if end > now { end } else { now + interval });
+            }
+        }
     }
 }
 

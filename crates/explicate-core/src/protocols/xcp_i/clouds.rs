@@ -9,7 +9,7 @@ use super::edge::{BEHALF, MESSAGE_LEN, Measured};
 use super::message::{Kind, Message, unpack};
 use super::shared::Memory;
 use super::{Law, Params, Results, Unknown};
-use crate::agent::{Address, Control, PathOracle};
+use crate::agent::{Address, Control};
 use crate::api::{PortView, Router};
 use crate::params::Values;
 use crate::protocols::common::rate_header::SECONDS;
@@ -69,9 +69,9 @@ pub(super) struct Upstream {
     draining: bool,
     delay: Option<u64>,
     /// With results at once, what asks for them.
-    watch: Option<Watch>,
+    pub(super) watch: Option<Watch>,
     /// The virtual router, and the inputs of its last control interval.
-    router: XcpRouter,
+    pub(super) router: XcpRouter,
     handed_out: HandedOut,
 }
 
@@ -166,9 +166,7 @@ impl Upstream {
             if self.accepted {
                 self.refresh_at = now;
             }
-            if let Some(watch) = &mut self.watch {
-                watch.restart(now);
-            }
+            self.watch.iter_mut().for_each(|watch| watch.restart(now));
         }
         heard
     }
@@ -223,10 +221,9 @@ impl Clouds {
             params,
             xcp: xcp_router::Params { pools: Pools::Draft, ..xcp },
         };
-        let at_once = asks && params.results == Results::AtOnce;
         Clouds {
-            asks: asks && !at_once,
-            asker: at_once.then(|| Asker { own, values: values.clone() }),
+            asks: asks && params.results == Results::Messages,
+            asker: (asks && params.results == Results::AtOnce).then(|| Asker { own, values: values.clone() }),
             allowance: params.requests_per_s,
             rules,
             rng,
@@ -385,25 +382,6 @@ impl Clouds {
                 out.push(Control { peer: from, ip_len: MESSAGE_LEN, message: echo.to_bytes() });
             }
             _ => {}
-        }
-    }
-
-    /// With results at once, asks for those of the control intervals that end now.
-    pub(super) fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
-        let due = |entry: &Upstream| entry.watch.as_ref().is_some_and(|watch| watch.next <= now);
-        let all: Vec<u32> = self.table.iter().filter(|(_, entry)| due(entry)).map(|(&from, _)| from).collect();
-        for from in all {
-            let watch = self.table.get_mut(&from).and_then(|entry| entry.watch.as_mut());
-            if let Some(measured) = watch.and_then(|watch| watch.ask(now, oracle)) {
-                self.learn(now, Address(from), measured);
-            }
-            if let Some(entry) = self.table.get_mut(&from)
-                && let Some(watch) = &mut entry.watch
-            {
-                let interval = Time::from_secs_f64(entry.router.avg_rtt);
-                let end = entry.router.control_at;
-                watch.ask_at(now, if end > now { end } else { now + interval });
-            }
         }
     }
 
