@@ -20,7 +20,7 @@ from explicate_papers.lopez_pacheco import fig2, fig6, fig14a, txt_tcp
 from explicate_papers.nychis import base as radios
 from explicate_papers.nychis import txt_lossmodel
 from explicate_papers.statistics import Check, Sample, above, at_least, at_most, equal, exceeds
-from explicate_papers.study import Case, Data, Effort
+from explicate_papers.study import Case, Data, Effort, Study
 from explicate_papers.yousefizadeh import base, txt_intro
 
 
@@ -105,9 +105,15 @@ def gentle_routers(effort: Effort) -> dict[str, Case]:
     return {"b": fig2.study.make_cases(effort)["b"].changed(change)}
 
 
-def jumps(data: Data) -> Iterator[Check]:
-    """I-fig2-e: its own judge with its own bounds."""
-    yield from fig2.jumps_to_the_optimum(data, **fig2.study.rules["I-fig2-e"].bounds)
+def as_judged(study: Study, claim: str) -> Callable[[Data], Iterator[Check]]:
+    """Return the checks of a claim's own judge with its own bounds, for cases that are not the experiment's."""
+
+    def checks(data: Data) -> Iterator[Check]:
+        rule = study.rules[claim]
+        made = rule.judge(data, **rule.bounds)
+        yield from (made,) if isinstance(made, Check) else made
+
+    return checks
 
 
 def results_at_once(effort: Effort) -> dict[str, Case]:
@@ -119,11 +125,6 @@ def results_at_once(effort: Effort) -> dict[str, Case]:
                 link["router"]["results"] = "at_once"
 
     return {label: case.changed(change) for label, case in fig6.study.make_cases(effort).items()}
-
-
-def same_window(data: Data) -> Iterator[Check]:
-    """I-fig6-b: its own judge with its own bounds."""
-    yield from fig6.same_as_all_xcp(data, **fig6.study.rules["I-fig6-b"].bounds)
 
 
 # ------------------------------------------------------------------------------------- what is left in I-fig14a
@@ -145,13 +146,12 @@ def after_the_burst(data: Data) -> Iterator[Check]:
     def burst(results: Results) -> tuple[float, float]:
         """Return the largest load of a round trip in the first ten with data, Mbit/s, and when that one ends, s."""
         each = round(rtt_s / FINE_S)
-        feeds = [f"a{one}->c1" for one in "ij"]
-        loads = sum(metrics.series(results, one, "throughput_bps")["value"] for one in feeds)
+        of_i, of_j = (metrics.series(results, f"a{one}->c1", "throughput_bps") for one in "ij")
+        loads = of_i["value"] + of_j["value"]
         first = next(place for place, value in enumerate(loads) if value > 0)
         means = loads.rolling_mean(each)[first : first + 11 * each]
-        place = means.arg_max()
-        times = metrics.series(results, feeds[0], "throughput_bps")["time_s"]
-        return float(means[place]) / 1e6, float(times[first + place])
+        place = int(means.arg_max() or 0)
+        return float(means[place]) / 1e6, float(of_i["time_s"][first + place])
 
     def least(results: Results, ends: str, variable: str) -> float:
         _, peak = burst(results)
@@ -245,8 +245,8 @@ MEASURES = {
     "timer": Measure("D-txt-abl", "deflation where all senders have the timer", deflation_with_timer),
     "one-way": Measure("Y-txt-intro", "data in one direction", txt_intro.routers_that_say_it, one_way),
     "attempts": Measure("N-txt-lossmodel", "changes of the rate over attempts to send", changes_per_attempt),
-    "alpha": Measure("I-fig2", "alpha = 0.2 and the beta that belongs to it", jumps, gentle_routers),
-    "at-once": Measure("I-fig6", "an oracle that answers at once, without a message", same_window, results_at_once),
+    "alpha": Measure("I-fig2", "alpha = 0.2 and its beta", as_judged(fig2.study, "I-fig2-e"), gentle_routers),
+    "at-once": Measure("I-fig6", "an oracle that answers at once", as_judged(fig6.study, "I-fig6-b"), results_at_once),
     "burst": Measure("I-fig14a", "what edges measure around the burst", after_the_burst, sampled_finely),
     "halvings": Measure("I-txt-tcp", "rates before and after each halving of TCP", around_halvings),
     "own-estimate": Measure("D-txt-queue", "cuts by the sender's own estimate", cuts_by_the_senders_estimate),
