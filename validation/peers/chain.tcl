@@ -76,9 +76,11 @@ $ns at 0 "$ftp start"
 
 set monitor [$narrow init-monitor $ns "" 0]
 set waiting {}
+set widest 0
 proc sample {} {
-    global ns monitor warmup waiting
+    global ns tcp monitor warmup waiting widest
     if {[$ns now] >= $warmup} { lappend waiting [$monitor set pkts_] }
+    set widest [expr {max($widest, [$tcp set cwnd_])}]
     $ns at [expr {[$ns now] + 0.01}] sample
 }
 proc begin {} {
@@ -89,7 +91,7 @@ proc begin {} {
     set timeouts [$tcp set nrexmit_]
 }
 proc finish {} {
-    global opt tcp monitor packet duration warmup waiting acked departed dropped timeouts
+    global opt tcp monitor packet duration warmup waiting widest acked departed dropped timeouts
     set seconds [expr {1.0 * $duration - $warmup}]
     set sum 0.0
     foreach value $waiting { set sum [expr {$sum + $value}] }
@@ -98,6 +100,7 @@ proc finish {} {
     lappend out "\"version\": \"ns-2 [ns-version]\"" "\"case\": \"$opt(-case)\"" "\"goodput_bps\": \[$goodput\]"
     lappend out "\"utilisation\": $bytes" "\"queue_mean_packets\": [expr {$sum / [llength $waiting]}]"
     lappend out "\"drops_measured\": [expr {int([$monitor set pdrops_] - $dropped)}]"
+    lappend out "\"window_max_packets\": $widest"
     lappend out "\"timeouts\": [expr {int([$tcp set nrexmit_] - $timeouts)}]"
     puts "{[join $out {, }]}"
     exit 0

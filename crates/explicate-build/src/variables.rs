@@ -72,6 +72,12 @@ pub const VARIABLES: &[Column] = &[
     variable("losses_with_delay", "", "Correlation of losses with delay; at 60 TCP's window is the limit."),
     // `flow`: recoveries.
     variable("srtt_ms", "ms", "Smoothed round-trip time; null before the first one is measured."),
+    variable(
+        "controller_srtt_ms",
+        "ms",
+        "Smoothed round-trip time of the congestion controller where `rtt_resolution` gives it one of its own; null before \
+         the first.",
+    ),
     variable("rto_ms", "ms", "Retransmission timeout, back-off included."),
     variable(
         "reordering_window_ms",

@@ -28,6 +28,7 @@ use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
 use crate::recovery::{AnyRecovery, AnyRecoveryKind};
 use crate::registry::Resolved;
 use crate::units::{Rate, Time};
+use crate::view::measured_ms;
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
 };
@@ -325,6 +326,9 @@ impl SenderEndpoint {
     pub fn probe(&mut self, put: Probe<'_>) {
         self.sender.probe(put);
         self.recovery.probe(put);
+        if let Some(own) = self.own_round_trip() {
+            put("controller_srtt_ms", measured_ms(own.srtt));
+        }
     }
 
     /// A packet for this end arrived; anything but a valid acknowledgement is ignored. `sack` is read only if the header states
@@ -460,8 +464,12 @@ impl SenderEndpoint {
     /// The smoothed round-trip time for the controller.
     #[inline]
     fn controller_srtt(&self) -> Time {
-        let own = self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref());
-        own.map_or(self.recovery.at().srtt, |own| own.srtt)
+        self.own_round_trip().map_or(self.recovery.at().srtt, |own| own.srtt)
+    }
+    /// The controller's estimate of the round trip, if it is not the timer's.
+    #[inline]
+    fn own_round_trip(&self) -> Option<&RoundTrip> {
+        self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref())
     }
     /// When a timer due at `due` expires: at the next tick of the host's clock. Pacing does not use that clock.
     pub fn expires(&self, due: Time) -> Time {

@@ -37,6 +37,9 @@
 //! `shared` is for clouds whose bottleneck other XCP-i edges share, for which the paper has no law: with the other
 //! three, every division of a full link between edges persists (`shared.rs`).
 //!
+//! With `results = "at_once"` no request is sent: the edge behind the cloud has the true value at the end of each of its
+//! control intervals (`at_once.rs`), as in the paper's simulations (section IV).
+//!
 //! Deviations:
 //! 1. The answer to a first request is a challenge (`edge.rs`), so that a forged request cannot make a router measure
 //!    a third party. The cookie's hash is not cryptographic.
@@ -64,6 +67,7 @@ use crate::protocols::common::xcp_router::{self, XcpRouter};
 use crate::protocols::xcp::{self, Form, Rate, XcpReceiver, XcpSender};
 use crate::wire::{EXTENDED_LEN, Extension, Packet};
 
+mod at_once;
 mod clouds;
 mod edge;
 mod message;
@@ -93,6 +97,11 @@ choices! {
 choices! {
     /// What the receiving end does about a cloud upstream of it.
     enum Receives { Compute = "compute", Ask = "ask", Nothing = "nothing" }
+}
+
+choices! {
+    /// How results of measurements reach the edge behind a cloud.
+    enum Results { Messages = "messages", AtOnce = "at_once" }
 }
 
 parameters! {
@@ -126,6 +135,9 @@ parameters! {
         table: Number = 256.0, in 1.0..=65_536.0, "ours";
         /// Maximum number of requests that a node sends per second.
         requests_per_s: Number = 100.0, in 0.1..=1e6, "ours";
+        /// How results reach the edge behind a cloud: in messages, or at the end of each control interval from the oracle
+        /// itself, whatever `estimator` is, as in the paper's simulations.
+        results: Results = Results::Messages, "paper I section IV";
         /// What the receiving end does about a cloud upstream of it: runs a virtual router, requests the last XCP-i
         /// router to run one, or nothing.
         receiver: Receives = Receives::Compute, "paper I III-B";

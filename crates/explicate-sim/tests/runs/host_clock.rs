@@ -43,6 +43,17 @@ fn round_trips_are_counted_in_ticks() {
     assert!(ticking.iter().all(|&ms| ms == 10.0), "at least a tick: {ticking:?}");
 }
 
+/// A controller's own estimate is a variable where it has one: exact, beside a timer that counts ticks of 10 ms.
+#[test]
+fn an_estimate_that_is_the_controllers_own_is_sampled() {
+    let of = |params: &str, name: &str| outcome::run(&path(params, "", "")).samples("f.0", name, 0.5);
+    let apart = ", clock_tick = \"10ms\", rtt_resolution = \"0s\"";
+    let own = of(apart, "controller_srtt_ms");
+    assert!(!own.is_empty() && own.iter().all(|&ms| ms > 6.4 && ms < 9.5), "{own:?}");
+    assert!(of(apart, "srtt_ms").iter().all(|&ms| ms == 10.0));
+    assert!(of("", "controller_srtt_ms").is_empty(), "one estimate serves both");
+}
+
 /// Routers read the values that hosts measured: XCP's header carries the smoothed round trip of a clock with ticks.
 #[test]
 fn headers_carry_round_trips_in_ticks() {

@@ -4,10 +4,11 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use super::at_once::{Asker, Watch};
 use super::edge::{BEHALF, MESSAGE_LEN, Measured};
 use super::message::{Kind, Message, unpack};
 use super::shared::Memory;
-use super::{Law, Params, Unknown};
+use super::{Law, Params, Results, Unknown};
 use crate::agent::{Address, Control};
 use crate::api::{PortView, Router};
 use crate::params::Values;
@@ -67,8 +68,10 @@ pub(super) struct Upstream {
     /// The route has changed, so even the minimum may contain a queue; and the delay of the last result, ns.
     draining: bool,
     delay: Option<u64>,
+    /// With results at once, what asks for them.
+    pub(super) watch: Option<Watch>,
     /// The virtual router, and the inputs of its last control interval.
-    router: XcpRouter,
+    pub(super) router: XcpRouter,
     handed_out: HandedOut,
 }
 
@@ -163,6 +166,7 @@ impl Upstream {
             if self.accepted {
                 self.refresh_at = now;
             }
+            self.watch.iter_mut().for_each(|watch| watch.restart(now));
         }
         heard
     }
@@ -195,6 +199,8 @@ pub(super) struct Clouds {
     pub(super) table: BTreeMap<u32, Upstream>,
     /// Whether others are requested to measure clouds; otherwise this node receives results unrequested.
     asks: bool,
+    /// With results at once, this node.
+    asker: Option<Asker>,
     /// Number of requests that may be sent now, and the time of that number.
     allowance: f64,
     allowed_at: Time,
@@ -204,7 +210,7 @@ pub(super) struct Clouds {
 }
 
 impl Clouds {
-    pub(super) fn new(values: &Values, rng: Rng, asks: bool) -> Clouds {
+    pub(super) fn new(own: Address, values: &Values, rng: Rng, asks: bool) -> Clouds {
         let (params, xcp) = (Params::of(values), xcp_router::Params::of(values));
         let rules = Rules {
             drain: if params.cloud_queue && xcp.alpha > 0.0 { xcp.beta / xcp.alpha } else { 0.0 },
@@ -216,11 +222,12 @@ impl Clouds {
             xcp: xcp_router::Params { pools: Pools::Draft, ..xcp },
         };
         Clouds {
+            asks: asks && params.results == Results::Messages,
+            asker: (asks && params.results == Results::AtOnce).then(|| Asker { own, values: values.clone() }),
             allowance: params.requests_per_s,
             rules,
             rng,
             table: BTreeMap::new(),
-            asks,
             allowed_at: Time::ZERO,
             requests: 0,
             detections: 0,
@@ -306,6 +313,7 @@ impl Clouds {
             self.table.remove(&silent);
         }
         let rng = Rng::stream(self.rng.next_u64(), "virtual");
+        let watch = self.asker.as_ref().map(|asker| asker.watch(now, from, rng.clone()));
         let mut router = XcpRouter::new(self.rules.xcp, rng);
         router.interval_began = now;
         router.control_at += now;
@@ -320,6 +328,7 @@ impl Clouds {
             updated_at: now,
             least: [u64::MAX; 2],
             least_since: now,
+            watch,
             router,
             ..Upstream::default()
         };
@@ -460,7 +469,8 @@ impl Clouds {
         let due = |e: &Upstream| {
             let waits = !self.rules.params.law.counts_once() || e.waiting.is_some();
             let control = if waits { e.router.control_at } else { Time::NEVER };
-            control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
+            let result = e.watch.as_ref().map_or(Time::NEVER, |watch| watch.next);
+            control.min(result).min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
         };
         self.table.values().map(due).min().unwrap_or(Time::NEVER)
     }
@@ -484,7 +494,7 @@ mod tests {
     /// A node that has received its first packet from [`FROM`].
     fn clouds(given: &[(&str, f64)]) -> Clouds {
         let values = testing::values(&[RouterParams::PARAMS], given);
-        let mut clouds = Clouds::new(&values, Rng::stream(1, "clouds"), true);
+        let mut clouds = Clouds::new(Address(2), &values, Rng::stream(1, "clouds"), true);
         clouds.find_or_add(Time::ZERO, FROM).expect("there is room");
         clouds
     }

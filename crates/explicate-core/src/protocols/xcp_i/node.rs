@@ -35,8 +35,8 @@ impl Node {
         Node {
             own: init.own,
             edge: Edge::new(init.own, init.values, other),
-            ahead: Clouds::new(init.values, crate::rng::Rng::stream(rng.next_u64(), "ahead"), false),
-            clouds: Clouds::new(init.values, rng, true),
+            ahead: Clouds::new(init.own, init.values, crate::rng::Rng::stream(rng.next_u64(), "ahead"), false),
+            clouds: Clouds::new(init.own, init.values, rng, true),
             receives: Params::of(init.values).receiver,
             out: Vec::new(),
             malformed: 0,
@@ -88,6 +88,7 @@ impl Agent for Node {
 
     fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
         self.edge.consult(now, oracle);
+        self.clouds.consult(now, oracle);
     }
 
     fn handle_timeout(&mut self, now: Time) {
