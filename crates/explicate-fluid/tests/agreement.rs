@@ -117,6 +117,16 @@ fn rcp_dumbbells() {
     }
 }
 
+/// K is C RTT / 7 and more; 2 flows over the short path of `dctcp_targets.rs`, and 20 over a long one.
+#[test]
+fn dctcp_over_steps() {
+    for (mbps, rtt, flows, threshold) in [(100.0, 8.0, 2, 20), (100.0, 80.0, 20, 200)] {
+        let queue = format!(r#"{{ kind = "step", threshold = "{threshold}pkt", limit = "2000pkt" }}"#);
+        let text = dumbbell("dctcp", mbps, (rtt, rtt), flows, 40, &queue);
+        agree(&format!("dctcp {mbps} {rtt} {flows}"), &text, &["f"], &["r1->r2"], bdp(mbps, (rtt, rtt)));
+    }
+}
+
 #[test]
 fn reno_over_red() {
     let red = r#"{ kind = "red", min_th = "20pkt", max_th = "1000pkt", limit = "3000pkt" }"#;
