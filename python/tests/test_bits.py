@@ -128,6 +128,7 @@ def test_a_name_stands_for_all_rates_of_a_network() -> None:
         (["bits", "--laws", "tahoe"], "the laws are: cubic, cubic-fq, bbr, "),
         (["bits", "-o", "no/such/folder.json"], "no/such/folder.json: is no name for a file in a folder that exists"),
         (["bytes"], "there is no study 'bytes'; the studies are: bits"),
+        (["bits", "--only", "trace"], "--only trace stands for recordings; add --trace FILE"),
         (["bits", "--trace", "no.trace"], "no.trace: there is no such file; a recording has one whole number per line"),
         (["bits", "--trace", "."], ".: is no file; a recording has one whole number per line"),
     ],

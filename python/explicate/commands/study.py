@@ -66,9 +66,11 @@ def execute(args: argparse.Namespace) -> int:
         raise BadInputError(f"there is no study {args.what!r}; the studies are: {', '.join(STUDIES)}")
     from explicate.progress import ProgressLine
     from explicate.studies import bits
-    from explicate.studies.recordings import with_recordings
+    from explicate.studies.recordings import FAMILY, with_recordings
     from explicate.studies.tables import tables
 
+    if FAMILY in args.only and not args.trace:
+        raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
     known = with_recordings(tables(), args.trace) if args.trace else tables()
     networks = known.chosen_networks(args.only, quick=args.quick)
     laws = known.chosen_laws(args.laws)
