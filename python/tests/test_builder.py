@@ -206,5 +206,6 @@ def test_what_the_network_says_is_run_sampled_and_reported(protocol: str) -> Non
     marks = results.links.filter(pl.col("link") == "r1->r2")["marks"].item()
     assert (marks > 0) is (protocol in MARKING), marks
     html = page(results)
-    assert f"<td>{protocol}</td>" in html or f">{protocol}</th>" in html
+    assert ('id="feedback"' in html) is (protocol in said), "BBR hears nothing"
+    assert f">{protocol}</th>" in html
     assert f'<td class="n">{number(float(marks))}</td>' in html
