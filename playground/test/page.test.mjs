@@ -259,10 +259,12 @@ test("the stack is chosen beside the protocols, and the link and the scenario ha
 async function scenarios(page) {
   await hashes(page);
   const links = page.locator("#tables-list a[download$='.toml']");
-  return Promise.all((await links.all()).map(async (link) => {
+  const found = [];
+  for (const link of await links.all()) {
     const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
-    return readFileSync(await download.path(), "utf8");
-  }));
+    found.push(readFileSync(await download.path(), "utf8"));
+  }
+  return found;
 }
 
 test("how many bits: each protocol has the queue that its feedback needs, and the page says what the network says", async () => {
