@@ -83,15 +83,17 @@ def test_many_flows_are_groups(scenario: Path) -> None:
 
 
 @pytest.mark.usefixtures("native_real")
-def test_feedback_is_what_ports_say_and_senders_see() -> None:
+def test_feedback_is_what_ports_say_and_senders_see(tmp_path: Path) -> None:
     scenario = (
         explicate.Scenario("marks", duration="3s", warmup="1s")
         .topology("dumbbell", pairs=2, bottleneck={"rate": "20Mbit/s", "delay": "10ms", "queue": "dualpi2"})
         .flows("own", "prague", count=2)
         .sampling("100ms", ["flow", "router"])
     )
-    figure = _figure("feedback", explicate.run(scenario))
+    results = explicate.run(scenario)
+    figure = _figure("feedback", results)
     assert figure.names == ("r1->r2", "own")
+    assert "share of marks that senders see" in results.plot("feedback").save(tmp_path / "f.svg").read_text("utf-8")
     assert [panel.axes.title for panel in figure.panels] == [
         "probability of a mark",
         "probability in the queue beside L4S's",
