@@ -108,16 +108,26 @@ explicate study bits --list
 explicate study bits --quick --jobs 2 -o bits.json                # resumable; finished runs stay in explicate-study/
 make bits                                                         # in a clone: the record, this page and its figures
 explicate study bits --only web,incast --laws cubic,abc,xcp       # a part of it
-explicate study bits --jobs 2                                     # ten rates up to 1 Gbit/s, 20 seeds a block
+explicate study bits --jobs 2 -o full.json                        # the full form
+explicate study bits --only trace --trace lte.down wlan.up        # your recordings of cellular links
 ```
 
-The quick form takes three minutes of processor time. The record has the value of each seed. Another law is another row
-of `[[law]]` in `python/explicate/studies/bits.toml`.
+The quick form takes three minutes of processor time. The full form has eleven rates, from 1 Mbit/s to 10 Gbit/s (5 s at
+that one), and 20 seeds a block: {runs:,} runs, about {hours:.1f} h of processor time by the speed of the quick form.
+The command says at its start what it has to do and about how long that takes, and shows the time left in a terminal. It
+keeps each run that ends; interrupted, the same command goes on from there. The record has the value of each seed.
+Another law is another row of `[[law]]` in `python/explicate/studies/bits.toml`.
+
+With `--trace` each recording becomes a network, `trace-` and the name of its file, beside the others or, with
+`--only trace`, alone. A recording has a line for each chance to deliver 1500 bytes: its time in milliseconds, as
+mahimahi has it ([more](howto/cellular.md)). Its first minute is played as it is, a shorter one again and again; routers
+have the mean rate of the present half second, and the buffer is that of `cellular`. Recordings and what was measured
+over them stay in your own files (`explicate-study/` and what `-o` names). This page has the study's own networks alone.
 """
 
 
 def networks(record: Record) -> list[Network]:
-    """The networks on record, in the order of the tables."""
+    """The networks on record, in the order of the tables; those of recordings are their owner's."""
     return [one for one in tables().networks if record.values.get(one.name)]
 
 
@@ -133,6 +143,8 @@ def page(record: Record) -> str:
     first = " and ".join(map(str, FIRST_SEEDS))
     laws = "\n".join(law_row(law) for law in tables().laws)
     measures = "\n".join(["| measure | is |", "| --- | --- |", *(f"| {name} | {what} |" for name, what in IS.items())])
+    runs = len(FIRST_SEEDS) * bits.SEEDS["full"] * len(tables().laws) * len(tables().networks)
+    work = runs / len(tables().networks) * sum(one.capacity_mbps * one.duration for one in tables().networks)
     parts = [
         HEAD.format(networks=len(shown)),
         *answer(shown, verdicts),
@@ -143,7 +155,7 @@ def page(record: Record) -> str:
         *left_out(record, shown),
         *(part for one in shown for part in of_network(one, record.values[one.name], verdicts[one.name], shown)),
         THREATS.format(seeds=record.seeds, comparisons=comparisons(shown, record)),
-        REPEAT,
+        REPEAT.format(runs=runs, hours=work / bits.SPEED / 3600),
     ]
     return "\n".join(parts)
 
@@ -162,9 +174,11 @@ def left_out(record: Record, shown: Sequence[Network]) -> Iterator[str]:
     parts = [", ".join(laws), f"networks {', '.join(lacking)}" if lacking else ""]
     if any(parts):
         yield f"Not on record: {'; '.join(filter(None, parts))}.\n"
+    known = {one.name for one in tables().networks}
     for name, reasons in record.failed.items():
         for law, reason in reasons.items():
-            yield f"{law} on {name} failed ({reason}), and is left out there.\n"
+            if name in known:
+                yield f"{law} on {name} failed ({reason}), and is left out there.\n"
 
 
 def comparisons(shown: Sequence[Network], record: Record) -> int:

@@ -1,5 +1,5 @@
 /** The form beside the picture. What changes the network applies at once; what changes flows starts them again. */
-import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, STACKS, type Scene, XCP_LAW, bottleneckDelay, roundTrip } from "./scenes";
+import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, STACKS, type Scene, XCP_LAW, bottleneckDelay, hears, label, roundTrip } from "./scenes";
 import type { Change, LinkInfo } from "./types";
 
 export interface Actions {
@@ -203,6 +203,20 @@ export class Controls {
       stack.append(...STACKS.map(([name, label]) => new Option(label, name, false, name === scene.stack)));
       stack.addEventListener("change", () => again({ stack: stack.value }));
       parts.push(picks, stack);
+      const said = scene.lanes.filter(hears);
+      if (said.length > 0) {
+        const list = document.createElement("ul");
+        list.className = "hears";
+        list.setAttribute("aria-label", "What the network says");
+        list.append(...said.map((lane) => {
+          const item = document.createElement("li");
+          const name = document.createElement("strong");
+          name.textContent = label(lane);
+          item.append(name, ` ${hears(lane)}`);
+          return item;
+        }));
+        parts.push(list);
+      }
     }
     parts.push(
       this.slider({ label: "Flows", values: FLOWS, value: scene.flows, show: String, set: (flows) => again({ flows }) }),

@@ -146,7 +146,8 @@ function draw(all = !player.playing): void {
 
 /** Room of a link's queue, packets. */
 function room(link: LinkInfo): number {
-  const changes = state.changes.filter(([t, name, what]) => t <= player.now && what === "buffer" && name === link.name);
+  const ofLink = ([t, name, what]: Change) => t <= player.now && what === "buffer" && name === link.name;
+  const changes = link.queue === "droptail" ? state.changes.filter(ofLink) : [];
   const limit = changes.at(-1)?.[3] ?? link.limit;
   return limit ? limit / PACKET : 100;
 }

@@ -83,6 +83,8 @@ export function dumbbell(protocols: string[], stack = STACKS[0][0]): Dumbbell {
 }
 
 export const COMPARE = ["xcp", "vcp", "cubic", "bbr"];
+/** Protocols whose routers say more and more in a packet: one bit, another one, two, 32. */
+export const BITS = ["prague", "abc", "vcp", "xcp"];
 
 /** Visitor and XCP on the same network. */
 export function router(law: Law | undefined): Dumbbell {
@@ -90,7 +92,19 @@ export function router(law: Law | undefined): Dumbbell {
   return { ...dumbbell([]), lanes: [own, { protocol: "xcp" }] };
 }
 
+/** Bytes behind which DCTCP's queue marks: C RTT / 7, at least 3 packets (Alizadeh and others, SIGCOMM 2010). */
+export function threshold(rate: number, rtt: number): number {
+  return PACKET * Math.max(3, Math.round((rate * rtt * 1000) / 8 / PACKET / 7));
+}
+
+/** The queues of protocols whose feedback is marks; all others have drop-tail. */
+const MARKING = new Map<string, (scene: Dumbbell) => string>([
+  ["dctcp", ({ rate, rtt }) => `kind = "step", threshold = "${threshold(rate, rtt)}B"`],
+  ["prague", () => 'kind = "dualpi2"'],
+]);
+
 function text(scene: Dumbbell, { protocol, law }: Contestant): string {
+  const queue = MARKING.get(protocol)?.(scene) ?? 'kind = "droptail"';
   const delay = (bottleneckDelay(scene.rtt) * 1000).toFixed(3);
   const lines = [
     `# ${protocol} in the playground of Explicate`,
@@ -103,7 +117,7 @@ function text(scene: Dumbbell, { protocol, law }: Contestant): string {
     'kind = "dumbbell"',
     `pairs = ${scene.flows}`,
     'access = { rate = "1Gbit/s", delay = "1ms", queue = "unlimited" }',
-    `bottleneck = { rate = "${scene.rate}Mbit/s", delay = "${delay}ms", queue = { kind = "droptail", limit = "${scene.buffer * PACKET}B" } }`,
+    `bottleneck = { rate = "${scene.rate}Mbit/s", delay = "${delay}ms", queue = { ${queue}, limit = "${scene.buffer * PACKET}B" } }`,
     "",
   ];
   if (law) {
@@ -117,20 +131,32 @@ function text(scene: Dumbbell, { protocol, law }: Contestant): string {
   return lines.join("\n");
 }
 
-function label({ protocol, hand, law }: Contestant): string {
+export function label({ protocol, hand, law }: Contestant): string {
   if (hand) return "You";
   if (law) return `XCP with α ${law[0]}, β ${law[1]}, γ ${law[2]}`;
-  return NAMES[protocol] ?? protocol;
+  return offered(protocol)?.[1] ?? protocol;
 }
 
-/** Names that differ from what scenarios call a protocol. */
-const NAMES: Record<string, string> = {
-  xcp: "XCP", vcp: "VCP", cubic: "CUBIC", bbr: "BBR", newreno: "NewReno", sack: "SACK", vegas: "Vegas",
-  hybla: "Hybla", westwood: "Westwood", bic: "BIC", fast: "FAST", hstcp: "HighSpeed TCP",
-};
+/** What the menus offer, and what the network says to its senders; scenario files may name all others. */
+const OFFERED: [name: string, label: string, hears: string][] = [
+  ["xcp", "XCP", "32 bits: routers write a change of the rate into each packet."],
+  ["rcp", "RCP", "32 bits: routers write one rate for all flows into packets."],
+  ["vcp", "VCP", "Two bits: low load, high load or overload."],
+  ["abc", "ABC", "One bit: each packet says accelerate or brake."],
+  ["dctcp", "DCTCP", "One bit: the queue marks what waits behind a threshold, C RTT / 7."],
+  ["prague", "TCP Prague", "One bit: DualPI2, the queue of L4S, marks what waits for more than 1 ms."],
+  ["cubic", "CUBIC", ""], ["bbr", "BBR", ""], ["bbr3", "BBR v3", ""], ["newreno", "NewReno", ""], ["sack", "SACK", ""],
+  ["vegas", "Vegas", ""], ["hybla", "Hybla", ""], ["westwood", "Westwood", ""], ["bic", "BIC", ""], ["fast", "FAST", ""],
+  ["hstcp", "HighSpeed TCP", ""],
+];
 
-/** What the menus offer; scenario files may name all others. */
-export const PROTOCOLS = Object.entries(NAMES);
+export const PROTOCOLS = OFFERED.map(([name, shown]): [string, string] => [name, shown]);
+const offered = (protocol: string) => OFFERED.find(([name]) => name === protocol);
+
+/** What the network says to a lane's senders; nothing where it says nothing but losses and delay. */
+export function hears({ protocol }: Contestant): string {
+  return offered(protocol)?.[2] ?? "";
+}
 
 /** A stop of the tour. */
 export interface Stop {
@@ -232,6 +258,8 @@ export function lanesOf(scene: Scene, changes: Change[]): LaneSpec[] {
     const loss: Change[] = scene.loss > 0 ? [[0, BOTTLENECK, "loss", scene.loss / 100]] : [];
     // From the start, a router whose feedback is set by hand reports what XCP does.
     const feedback: Change[] = [[0, BOTTLENECK, "feedback", -2]];
+    // Only drop-tail's limit can change while it runs.
+    const applies = (lane: Contestant, what: Change[2]) => what !== "feedback" && !(what === "buffer" && MARKING.has(lane.protocol));
     return scene.lanes.map((lane) => ({
       label: label(lane),
       text: text(scene, lane),
@@ -239,7 +267,7 @@ export function lanesOf(scene: Scene, changes: Change[]): LaneSpec[] {
       files: {},
       set: [],
       hand: lane.hand ?? false,
-      changes: lane.hand ? [...loss, ...feedback, ...changes] : [...loss, ...changes.filter(([, , what]) => what !== "feedback")],
+      changes: lane.hand ? [...loss, ...feedback, ...changes] : [...loss, ...changes.filter(([, , what]) => applies(lane, what))],
     }));
   }
   const rest = { hand: false, changes };

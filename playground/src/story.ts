@@ -1,5 +1,5 @@
 /** The words above the controls: which kind of scene this is, what it shows, and the way to others. */
-import { COMPARE, type Dumbbell, type Scene, TOUR, XCP_LAW, dumbbell, router } from "./scenes";
+import { BITS, COMPARE, type Dumbbell, type Scene, TOUR, XCP_LAW, dumbbell, router } from "./scenes";
 
 /** Opens a scene at a speed, showing a link (by default the narrowest). */
 export type Open = (scene: Scene, speed: number, link?: string) => void;
@@ -20,8 +20,10 @@ const FROM_FILE = "Computed in this browser as it would be by the command line: 
 /** Offers the kinds of scenes. */
 export function showModes(place: HTMLElement, scene: Scene, open: Open): void {
   const visitor = isRouter(scene);
+  const bits = scene.kind === "dumbbell" && scene.lanes.map((lane) => lane.protocol).join() === BITS.join();
   const choices: Choice[] = [
-    { text: "Compare", current: scene.kind === "dumbbell" && !visitor, act: () => open(dumbbell(COMPARE), 0.5) },
+    { text: "Compare", current: scene.kind === "dumbbell" && !visitor && !bits, act: () => open(dumbbell(COMPARE), 0.5) },
+    { text: "How many bits?", current: bits, act: () => open(dumbbell(BITS), 0.5) },
     { text: "Be the router", current: visitor, act: () => open(router(undefined), 0.25) },
     { text: "Five papers", current: scene.kind === "paper", act: () => openStop(0, open) },
   ];
@@ -29,7 +31,7 @@ export function showModes(place: HTMLElement, scene: Scene, open: Open): void {
   place.replaceChildren(...choices.map(button));
 }
 
-/** Tells what a scene shows. */
+/** Says what a scene shows. */
 export function showStory(place: HTMLElement, scene: Scene, open: Open): void {
   place.replaceChildren();
   if (scene.kind === "paper") {

@@ -255,6 +255,51 @@ test("the stack is chosen beside the protocols, and the link and the scenario ha
   await context.close();
 });
 
+/** The scenarios of a page's lanes, as the dialog of tables offers them. */
+async function scenarios(page) {
+  await hashes(page);
+  const links = page.locator("#tables-list a[download$='.toml']");
+  const found = [];
+  for (const link of await links.all()) {
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    found.push(readFileSync(await download.path(), "utf8"));
+  }
+  return found;
+}
+
+test("how many bits: each protocol has the queue that its feedback needs, and the page says what the network says", async () => {
+  await visit("", {}, async (page) => {
+    await page.click("button:text-is('How many bits?')");
+    await page.waitForFunction(() => document.querySelector(".lane h2")?.textContent === "TCP Prague");
+    assert.equal(await page.locator("nav [aria-current=true]").textContent(), "How many bits?");
+    const said = await page.$$eval(".hears li", (all) => all.map((item) => item.textContent));
+    assert.deepEqual(said.map((line) => line.match(/(One|Two|32) bits?/)?.[1]), ["One", "One", "Two", "32"]);
+    await page.selectOption('select[data-name="Protocol 2"]', "dctcp");
+    await page.waitForFunction(() => document.querySelectorAll(".lane h2")[1]?.textContent === "DCTCP");
+    assert.equal(await page.locator("nav [aria-current=true]").textContent(), "Compare");
+    // 20 Mbit/s for 80 ms are 200 packets, a seventh is 29.
+    const queues = (await scenarios(page)).map((text) => text.match(/bottleneck = .*queue = (\{.*?\})/)[1]);
+    assert.match(queues[0], /dualpi2/);
+    assert.match(queues[1], /"step", threshold = "29000B"/);
+    assert.match(queues[2], /droptail/);
+  });
+});
+
+test("a buffer that changes leaves marking queues as they are, and every lane goes on", async () => {
+  await visit("?run=dctcp,prague,cubic", {}, async (page) => {
+    await page.selectOption("#speed", "5");
+    await later(page, 2);
+    const before = await hashes(page);
+    await page.keyboard.press("Escape");
+    await slide(page, "Buffer", -5);
+    await page.click("#play"); // the dialog has paused it
+    await later(page, 2);
+    assert.equal(await page.isVisible("#message"), false);
+    const after = await hashes(page);
+    assert.deepEqual([0, 1, 2].map((i) => before[i] === after[i]), [true, true, false]);
+  });
+});
+
 test("an address with a scene that cannot be is explained", async () => {
   const state = { scene: { kind: "dumbbell", lanes: [{ protocol: "xcp" }], rate: 20, rtt: 80, loss: 0, buffer: 200, flows: 1e9, seed: 1, duration: 60 }, changes: [] };
   const fails = [state, { ...state, scene: { ...state.scene, flows: 4, stack: "bsd" } }];

@@ -17,7 +17,7 @@ import pytest
 
 from explicate.cli import BAD_INPUT, main
 from explicate.errors import BadInputError
-from explicate.studies import bits
+from explicate.studies import bits, recordings
 from explicate.studies.bits import Record
 from explicate.studies.tables import Network, Tables, tables
 from explicate.studies.verdict import MEASURES, Against, Finding, Word, compared, judge, rungs, sentence, word
@@ -58,7 +58,9 @@ def test_the_tables_are_complete() -> None:
     assert all(len(law.label) <= 10 and law.carried for law in known.laws)
     quick = [one.name for one in known.chosen_networks([], quick=True)]
     assert {"dumbbell-1", "dumbbell-10", "dumbbell-100", "wifi", "web", "incast"} <= set(quick)
-    assert {one.rate for one in known.networks if one.family == "dumbbell"} >= {1.0, 1000.0}
+    spans = {one.rate: one.duration for one in known.networks if one.family == "dumbbell"}
+    assert (spans[1.0], spans[1000.0], spans[10_000.0]) == (60, 60, 5)
+    assert bits.SEEDS["full"] == 20
     for one in known.networks:
         assert one.question.endswith("?"), one.name
         assert one.wanted.endswith("."), one.name
@@ -90,6 +92,8 @@ def test_the_air_changes_params_where_losses_are_no_sign() -> None:
         ('flows = { protocol = "rcp" }', "flows = {}", "[[law]] rcp: `flows` lacks `protocol`"),
         ('measures = ["burst"', 'measures = ["bust"', "[[network]] incast: no measure 'bust'; the measures are: use, "),
         ("rates = [1000]", "rates = []", "[[network]] incast: lacks `rates`"),
+        ("at = { 10000 =", "at = { 10 = {}, 7 =", "[[network]] dumbbell: `at` has 7, which is none of its `rates`"),
+        ("{ duration = 5,", "{ duraton = 5,", "[[network]] dumbbell: unknown key `duraton`; did you mean `duration`?"),
         ('trace = "cellular"', 'trace = "lunar"', "[[network]] cellular: no trace 'lunar'; [trace] has cellular"),
         ("rtt = 0.1\n", "", "[[network]] incast: lacks `rtt`"),
         ("\n[[law]]\n", "\n[[law\n", "mine.toml: "),
@@ -109,7 +113,7 @@ def test_a_name_stands_for_all_rates_of_a_network() -> None:
         "dumbbell-1", "dumbbell-10", "dumbbell-100",
     ]  # fmt: skip
     assert [one.name for one in known.chosen_networks(["dumbbell-50", "geo"], quick=True)] == ["dumbbell-50", "geo"]
-    assert len(known.chosen_networks(["dumbbell"], quick=False)) == 10
+    assert len(known.chosen_networks(["dumbbell"], quick=False)) == 11
     assert [law.name for law in known.chosen_laws(["xcp", "cubic"])] == ["cubic", "xcp"]
 
 
@@ -124,6 +128,9 @@ def test_a_name_stands_for_all_rates_of_a_network() -> None:
         (["bits", "--laws", "tahoe"], "the laws are: cubic, cubic-fq, bbr, "),
         (["bits", "-o", "no/such/folder.json"], "no/such/folder.json: is no name for a file in a folder that exists"),
         (["bytes"], "there is no study 'bytes'; the studies are: bits"),
+        (["bits", "--only", "trace"], "--only trace stands for recordings; add --trace FILE"),
+        (["bits", "--trace", "no.trace"], "no.trace: there is no such file; a recording has one whole number per line"),
+        (["bits", "--trace", "."], ".: is no file; a recording has one whole number per line"),
     ],
 )
 def test_a_bad_argument_is_refused_before_anything_runs(
@@ -311,6 +318,106 @@ def test_the_command_prints_tables_and_verdicts(
     assert json.loads(out.read_text(encoding="utf-8"))["seeds"] == 2
     assert main(["study", "bits", "--list"]) == 0
     assert "accelerate or brake" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("native_real")
+def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laws, run, runs, armed = tables().chosen_laws(["cubic"]), bits.run_source, list[int](), [True]
+
+    def stopped(*args: Any, **kwargs: Any) -> Any:
+        runs.append(kwargs["seed"])
+        if armed and len(runs) > 2:
+            raise KeyboardInterrupt
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(bits, "run_source", stopped)
+    extents = list[bits.Extent]()
+    with pytest.raises(KeyboardInterrupt):
+        bits.perform([tiny()], laws, seeds=3, store=tmp_path, begin=extents.append)
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    armed.clear()
+    runs.clear()
+    record = bits.perform([tiny()], laws, seeds=3, store=tmp_path, begin=extents.append)
+    assert [(one.runs, one.missing, one.work) for one in extents] == [(6, 6, 18.0), (6, 4, 12.0)], "1 Mbit/s, 3 s"
+    assert all(len(block) == 3 for block in record.values["dumbbell-1"]["cubic"]["use"])
+    assert len(runs) == 4
+
+
+def test_what_is_to_do_in_words() -> None:
+    hour = 3600 * bits.SPEED
+    assert bits.Extent(400, 400, 4 * hour).words(2) == "400 of 400 runs to do; about 2.0 h (2 at a time)"
+    assert bits.Extent(4000, 10, hour / 60).words(1) == (
+        "10 of 4,000 runs to do, 3,990 are stored; about 1 min (1 at a time)"
+    )
+    assert bits.Extent(400, 0, 0.0).words(2) == "all 400 runs are stored"
+
+
+# ------------------------------------------------------------------------------------------------ recordings
+
+
+def test_a_recording_has_the_rates_of_its_half_seconds(tmp_path: Path) -> None:
+    # A second: 500 chances up to 500 ms, 12 Mbit/s; 50 then, 1.2. It repeats.
+    times = [*range(1, 501), *range(510, 1001, 10)]
+    assert recordings.rates_of(times, 2.0) == (12.0, 1.2, 12.0, 1.2)
+    assert recordings.rates_of([1200], 2.0) == (0.05, 0.05, 0.05, 0.05), "one chance in 1.2 s"
+    file = tmp_path / "LTE $1.down"
+    file.write_text("\n".join(map(str, times)) + "\n", encoding="ascii")
+    known = recordings.with_recordings(tables(), [str(file), str(file)])
+    one, two = known.networks[-2:]
+    assert (one.name, two.name, one.family) == ("trace-LTE-1.down", "trace-LTE-1.down~2", "trace")
+    assert known.chosen_networks(["trace"], quick=True) == [one, two]
+    assert one.rate == one.mean_mbps == pytest.approx(6.6)
+    assert one in known.chosen_networks([], quick=True)
+    assert one not in tables().networks
+
+
+@pytest.mark.usefixtures("native_real")
+def test_a_recording_is_a_network_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "LTE $1.down", tmp_path / "mine.json"
+    file.write_text("\n".join(str(ms) for ms in range(2, 9001, 2)), encoding="ascii")
+    (made,) = recordings.with_recordings(tables(), [str(file)]).chosen_networks(["trace"], quick=True)
+    for law in tables().laws:
+        warned = [len(one.source(law).check()["warnings"]) for one in (made, network("cellular"))]
+        assert warned[0] == warned[1], law.name
+    monkeypatch.setattr(bits, "SEEDS", {"quick": 1, "full": 1})
+    words = ["study", "bits", "--only", "trace", "--trace", str(file), "--laws", "cubic,abc"]
+    assert main([*words, "--store", str(tmp_path / "s"), "-o", str(out)]) == 0
+    shown, said = capsys.readouterr()
+    assert "trace-LTE-1.down: The recording LTE $1.down" in shown
+    assert "4 of 4 runs to do; about 1 min" in said
+    record = Record.read(out)
+    assert set(record.values) == {"trace-LTE-1.down"}
+    assert all(0.5 < value < 1.01 for law in record.values[made.name].values() for (value,) in law["use"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no line above 0; a recording has one whole number per line"),
+        ("0\n0\n", "has no line above 0"),
+        ("1\n2.5\n", "mine.trace:2: '2.5' is no time; a recording has one whole number per line"),
+        ("1\n\n3\n", "mine.trace:2: '' is no time"),
+        ("# made by hand\n", "mine.trace:1: '# made by hand' is no time"),
+        ("5\n4\n", "mine.trace:2: 4 comes after 5; sort the lines"),
+        ("9" * 30, "mine.trace:1: '" + "9" * 30 + "' is no time"),
+        ("\xfc", "mine.trace: is not text"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_refused_with_its_line(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.trace").write_text(text, encoding="latin-1")
+    assert main(["study", "bits", "--list", "--trace", "mine.trace"]) == BAD_INPUT
+    assert said in capsys.readouterr().err
+
+
+def test_the_page_has_no_network_of_a_user(script: Any) -> None:
+    record = Record.read(script.RECORD)
+    more = replace(record, values={**record.values, "trace-LTE.down": record.values["cellular"]})
+    assert script.page(more) == script.page(record)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"values": 3}', '{"values": {"a": {"b": {"c": 1}}}}'])

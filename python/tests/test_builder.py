@@ -8,13 +8,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import explicate
 from explicate import Scenario
+from explicate.report import page
 from explicate.source import Source
+from explicate.text import number
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMBBELL = (
@@ -179,3 +182,30 @@ def test_a_stack_is_for_all_flows_or_for_a_group(native_real: ModuleType) -> Non
     assert "stack" not in Scenario("none").flows("a", "cubic").to_dict()["flows"][0]
     with pytest.raises(explicate.ScenarioError, match=r"`stack` cannot be `linus`.*did you mean `linux`"):
         explicate.run(made.replace(stack="linus"))
+
+
+MARKING = {"dctcp": {"kind": "step", "threshold": "20pkt"}, "prague": {"kind": "dualpi2"}}
+
+
+@pytest.mark.usefixtures("native_real")
+@pytest.mark.parametrize("protocol", ["abc", "rcp", "dctcp", "prague", "bbr3"])
+def test_what_the_network_says_is_run_sampled_and_reported(protocol: str) -> None:
+    queue = {**MARKING.get(protocol, {"kind": "droptail"}), "limit": "200pkt"}
+    scenario = (
+        Scenario("feedback", duration="4s", warmup="1s")
+        .topology("dumbbell", pairs=2, bottleneck={"rate": "20Mbit/s", "delay": "10ms", "queue": queue})
+        .flows("own", protocol, count=2)
+        .sampling("100ms", ["throughput", "queue", "cwnd", "flow", "router"])
+    )
+    results = explicate.run(scenario)
+    assert results.flows["protocol"].unique().to_list() == [protocol]
+    assert results.flows["goodput_bps"].sum() > 10e6
+    said = {"abc": "accelerated_share", "rcp": "rate_bps", "dctcp": "alpha", "prague": "mark_probability"}
+    variables = results.samples["variable"].cast(pl.String).unique().to_list()
+    assert said.get(protocol, "bandwidth_bps") in variables
+    marks = results.links.filter(pl.col("link") == "r1->r2")["marks"].item()
+    assert (marks > 0) is (protocol in MARKING), marks
+    html = page(results)
+    assert ('id="feedback"' in html) is (protocol in said), "BBR hears nothing"
+    assert f">{protocol}</th>" in html
+    assert f'<td class="n">{number(float(marks))}</td>' in html

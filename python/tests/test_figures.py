@@ -82,6 +82,34 @@ def test_many_flows_are_groups(scenario: Path) -> None:
     assert "There are 9 flows" in figure.about
 
 
+@pytest.mark.usefixtures("native_real")
+def test_feedback_is_what_ports_say_and_senders_see(tmp_path: Path) -> None:
+    scenario = (
+        explicate.Scenario("marks", duration="3s", warmup="1s")
+        .topology("dumbbell", pairs=2, bottleneck={"rate": "20Mbit/s", "delay": "10ms", "queue": "dualpi2"})
+        .flows("own", "prague", count=2)
+        .sampling("100ms", ["flow", "router"])
+    )
+    results = explicate.run(scenario)
+    figure = _figure("feedback", results)
+    assert figure.names == ("r1->r2", "own")
+    assert "share of marks that senders see" in results.plot("feedback").save(tmp_path / "f.svg").read_text("utf-8")
+    assert [panel.axes.title for panel in figure.panels] == [
+        "probability of a mark",
+        "probability in the queue beside L4S's",
+        "wait in the queue for L4S (ms)",
+        "wait in the queue beside L4S's (ms)",
+        "share of marks that senders see",
+    ]
+    assert [[one.name for one in panel.series] for panel in figure.panels] == [["r1->r2"]] * 4 + [["own"]]
+    compared = _figure("feedback", explicate.compare(scenario, ["prague", "dctcp"]))
+    assert compared.names == ("prague", "dctcp")
+    assert compared.panels[0].caption == "probability of a mark, r1->r2"
+    silent = explicate.run(scenario, set={"flows.own.protocol": "cubic", "topology.bottleneck.queue": "droptail"})
+    assert figures.ALL["feedback"](Study.of(silent)) is None
+    assert 'put of = ["flow", "router"]' in figures.nothing("feedback", Study.of(silent))
+
+
 def test_a_distribution_counts_what_did_not_complete() -> None:
     x, y = _cdf(pl.Series([3.0, 1.0, None, 2.0]), 4)
     assert (x, y) == ([1.0, 2.0, 3.0], [25.0, 50.0, 75.0])

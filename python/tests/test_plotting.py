@@ -35,7 +35,7 @@ def results(scenario: Path) -> explicate.Results:
     return explicate.Results(flows, found.links, found.samples, found.run, found.axes)
 
 
-@pytest.mark.parametrize("kind", sorted(set(figures.ALL) - {"response", "utilisation"}))
+@pytest.mark.parametrize("kind", sorted(set(figures.ALL) - {"response", "utilisation", "feedback"}))
 def test_every_kind_is_drawn(kind: str, results: explicate.Results, tmp_path: Path) -> None:
     svg = results.plot(kind).save(tmp_path / "figure.svg").read_text(encoding="utf-8")
     words = {node.text for node in ET.fromstring(svg).iter(f"{SVG}text")}

@@ -161,6 +161,9 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
 fn of_queue(name: &str, queue: &Queue, scenario: &Scenario, refuse: &mut dyn FnMut(&str, String)) {
     let kind = queue.kind.name();
     let red = red::Params::of(&queue.values);
+    // The load codes of the protocol use the bits of ECN.
+    let is_coded = |g: &&FlowGroup| g.resolved.protocol.explicit() && !g.resolved.protocol.congestion_header();
+    let coded = || scenario.flows.iter().find(is_coded);
     match kind {
         "droptail" => {}
         "red" if red.ns2 => refuse("queue", format!("`ns2` of `{name}`'s queue has no fluid model")),
@@ -168,14 +171,21 @@ fn of_queue(name: &str, queue: &Queue, scenario: &Scenario, refuse: &mut dyn FnM
             if red.mark && red.drop_above < 1.0 {
                 refuse("queue", format!("`drop_above` of `{name}`'s queue has no fluid model"));
             }
-            // The load codes of the protocol use the bits of ECN.
-            let coded = |g: &&FlowGroup| g.resolved.protocol.explicit() && !g.resolved.protocol.congestion_header();
-            if let Some(group) = scenario.flows.iter().find(coded).filter(|_| red.mark) {
+            if let Some(group) = coded().filter(|_| red.mark) {
                 let (group, protocol) = (&group.name, &group.protocol);
                 refuse("queue", format!("`{name}` marks `{group}`'s {protocol} packets; set `mark = false`"));
             }
         }
-        _ => refuse("queue", format!("the queue `{kind}` of `{name}` has no fluid model; there are droptail and red")),
+        "step" => {
+            if let Some(group) = coded() {
+                let (group, protocol) = (&group.name, &group.protocol);
+                refuse("queue", format!("`{name}` marks `{group}`'s {protocol} packets; use another queue"));
+            }
+        }
+        _ => {
+            let known = "there are droptail, red and step";
+            refuse("queue", format!("the queue `{kind}` of `{name}` has no fluid model; {known}"));
+        }
     }
 }
 

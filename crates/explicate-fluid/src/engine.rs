@@ -172,7 +172,7 @@ fn serve(link: &mut Link, now: f64, dt: f64, measuring: bool) {
     if let Some(router) = &mut link.router {
         router.step(now, dt, arriving, link.queue);
     }
-    let marked = link.fate.early * bearing;
+    let marked = link.fate.marked * bearing;
     link.stats.step(
         (now, dt),
         measuring,
@@ -191,12 +191,10 @@ fn depart(class: &Class, links: &mut [Link], hops: &mut [Hop], rings: &mut [Parc
         let link = &mut links[hop.link as usize];
         // A lost acknowledgement loses its feedback, but the next one still acknowledges its data.
         let mut beside = Parcel::default();
-        if link.fate.early > 0.0 {
-            if link.tail.marks && class.bears_marks && hop.data {
-                parcel.tags[0] += link.fate.early * (parcel.bytes / class.packet - parcel.tags[0]);
-            } else {
-                drop(hop.data, &mut parcel, &mut beside, link.fate.early);
-            }
+        if link.tail.marks && class.bears_marks && hop.data {
+            parcel.tags[0] += link.fate.marked * (parcel.bytes / class.packet - parcel.tags[0]);
+        } else if link.fate.early > 0.0 {
+            drop(hop.data, &mut parcel, &mut beside, link.fate.early);
         }
         if link.fate.overflow > 0.0 {
             drop(hop.data, &mut parcel, &mut beside, link.fate.overflow);

@@ -63,6 +63,10 @@ pub trait Model: Sync {
     fn reacts_to_marks(&self) -> bool {
         false
     }
+    /// Whether its packets bear marks whatever `ecn` is.
+    fn always_bears_marks(&self) -> bool {
+        false
+    }
     /// Minimum number of steps per round trip: twice as many would change little.
     fn steps(&self) -> f64 {
         40.0

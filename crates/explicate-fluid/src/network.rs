@@ -379,7 +379,7 @@ fn class(
         data_hops: draft.there.len() as u32,
         base_rtt,
         rtt: base_rtt,
-        bears_marks: params.ecn,
+        bears_marks: params.ecn || model.always_bears_marks(),
         paced: params.paced,
         most_window: params.receiver_window,
         model,

@@ -1,12 +1,14 @@
 //! Queues of a fluid: drops and marks of a port.
 //!
-//! DropTail drops arrivals beyond its limit. RED (Misra, Gong, Towsley, SIGCOMM 2000, equations 4 and 5) drops or
+//! DropTail drops arrivals beyond its limit. Step marking marks what arrives while more than its threshold waits
+//! (Alizadeh, Javanmard, Prabhakar, SIGMETRICS 2011, equation 4). RED (Misra, Gong, Towsley, SIGCOMM 2000, equations 4 and 5) drops or
 //! marks a share that depends on its moving average; drops are spread evenly by counting packets since the last one, which
 //! makes the mean gap between them 1.5/p_b packets with `wait`, and (1/p_b + 1)/2 without.
 
 use explicate_core::qdisc::QdiscKind;
 use explicate_core::qdisc::common::Limit;
 use explicate_core::qdisc::red::{self, ADAPT_EVERY, adapted, base_probability};
+use explicate_core::qdisc::step;
 use explicate_scenario::model::Queue;
 
 /// Parameters of a queue.
@@ -14,6 +16,10 @@ pub(crate) struct Tail {
     /// Maximum queue length, bytes.
     limit: f64,
     red: Option<Red>,
+    /// Threshold of step marking, bytes.
+    step: Option<f64>,
+    /// Step marking drops fluid that is not ECN-capable above its threshold.
+    drops: bool,
     /// ECN-capable fluid is marked instead of dropped early.
     pub(crate) marks: bool,
 }
@@ -21,7 +27,9 @@ pub(crate) struct Tail {
 /// The result for the fluid that arrives in a step.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Fate {
-    /// Share that is dropped or marked early.
+    /// Share of the fluid that is marked instead of dropped.
+    pub(crate) marked: f64,
+    /// Share of the other fluid that is dropped early.
     pub(crate) early: f64,
     /// Share of the rest that is dropped by overflow.
     pub(crate) overflow: f64,
@@ -30,22 +38,56 @@ pub(crate) struct Fate {
 impl Tail {
     /// The parameters of a port with this queue and rate, bytes/s.
     pub(crate) fn new(queue: Option<&Queue>, rate: f64) -> Tail {
-        let Some(queue) = queue else { return Tail { limit: f64::INFINITY, red: None, marks: false } };
-        let params = (queue.kind.name() == red::Red::INFO.name).then(|| red::Params::of(&queue.values));
-        let red = params.map(|params| Red::new(&params, queue.mean_packet, rate));
-        Tail { limit: Limit::of(&queue.values).limit, red, marks: params.is_some_and(|params| params.mark) }
+        let mut tail = Tail { limit: f64::INFINITY, red: None, step: None, drops: false, marks: false };
+        let Some(queue) = queue else { return tail };
+        tail.limit = Limit::of(&queue.values).limit;
+        match queue.kind.name() {
+            name if name == red::Red::INFO.name => {
+                let params = red::Params::of(&queue.values);
+                tail.marks = params.mark;
+                tail.red = Some(Red::new(&params, queue.mean_packet, rate));
+            }
+            name if name == step::Step::INFO.name => {
+                let (threshold, drops) = step::threshold(&queue.values, queue.mean_packet);
+                (tail.step, tail.drops, tail.marks) = (Some(threshold), drops, true);
+            }
+            _ => {}
+        }
+        tail
     }
     /// `queue` bytes wait, `arriving` arrive in a step of `dt` seconds that serves `service` bytes; `bears` of them
     /// are marked instead of dropped.
     pub(crate) fn step(&mut self, queue: f64, arriving: f64, bears: f64, service: f64, dt: f64) -> Fate {
-        let early = self.red.as_mut().map_or(0.0, |red| red.step(queue, arriving, service, dt));
+        let (marked, early) = match (&mut self.red, self.step) {
+            (Some(red), _) => {
+                let share = red.step(queue, arriving, service, dt);
+                (share, share)
+            }
+            (None, Some(threshold)) => {
+                let share = above(threshold, queue, queue + arriving - service);
+                (share, if self.drops { share } else { 0.0 })
+            }
+            (None, None) => (0.0, 0.0),
+        };
         let taken = arriving - early * (arriving - bears);
         let excess = queue + taken - service - self.limit;
-        Fate { early, overflow: if excess > 0.0 { (excess / taken).min(1.0) } else { 0.0 } }
+        Fate { marked, early, overflow: if excess > 0.0 { (excess / taken).min(1.0) } else { 0.0 } }
     }
     /// The average queue that it keeps, bytes.
     pub(crate) fn average(&self) -> Option<f64> {
         self.red.as_ref().map(|red| red.average)
+    }
+}
+
+/// The share of a step in which a queue that goes evenly from one length to another is above a threshold.
+fn above(threshold: f64, from: f64, to: f64) -> f64 {
+    let (low, high) = (from.min(to), from.max(to));
+    if high <= threshold {
+        0.0
+    } else if low >= threshold {
+        1.0
+    } else {
+        (high - threshold) / (high - low)
     }
 }
 
@@ -110,7 +152,7 @@ mod tests {
     /// 900 bytes wait and 300 come where 100 leave and 1000 have room: 100 of the 300 are refused.
     #[test]
     fn what_exceeds_the_limit_is_refused() {
-        let mut tail = Tail { limit: 1000.0, red: None, marks: false };
+        let mut tail = Tail { limit: 1000.0, red: None, step: None, drops: false, marks: false };
         let fate = tail.step(900.0, 300.0, 0.0, 100.0, 0.001);
         assert!((fate.overflow - 1.0 / 3.0).abs() < 1e-12 && fate.early == 0.0, "{}", fate.overflow);
         assert_eq!(tail.step(900.0, 200.0, 0.0, 100.0, 0.001).overflow, 0.0);
@@ -120,12 +162,30 @@ mod tests {
     /// A third is marked or dropped early. Of 300 bytes 100 bear marks and stay; of the other 200 a third goes: 233 join.
     #[test]
     fn marked_bytes_take_room() {
-        let mut tail = Tail { limit: 1000.0, red: Some(Red { average: 1000.0, ..red(500.0, 1.0, true) }), marks: true };
+        let red = Some(Red { average: 1000.0, ..red(500.0, 1.0, true) });
+        let mut tail = Tail { limit: 1000.0, red, step: None, drops: false, marks: true };
         let fate = tail.step(1000.0, 300.0, 100.0, 100.0, 0.001);
         // The average of 1000 bytes is midway between 500 and 1500: p = 0.5, and 1/3 with `wait`.
         assert!((fate.early - 1.0 / 3.0).abs() < 1e-12, "{}", fate.early);
         let joins = 300.0 - 200.0 / 3.0;
         assert!((fate.overflow - (joins - 100.0) / joins).abs() < 1e-12, "{}", fate.overflow);
+    }
+
+    /// 900 bytes wait and 300 come where 100 leave, so the queue passes the threshold of 1000 in the middle: a half is marked.
+    /// What bears no marks waits, or is dropped by that half, too.
+    #[test]
+    fn what_comes_above_the_threshold_is_marked() {
+        for (drops, early) in [(false, 0.0), (true, 0.5)] {
+            let mut tail = Tail { limit: 5000.0, red: None, step: Some(1000.0), drops, marks: true };
+            let fate = tail.step(900.0, 300.0, 300.0, 100.0, 0.001);
+            assert!(
+                (fate.marked - 0.5).abs() < 1e-12 && fate.early == early && fate.overflow == 0.0,
+                "{}",
+                fate.marked
+            );
+            assert_eq!(tail.step(1100.0, 300.0, 300.0, 100.0, 0.001).marked, 1.0);
+            assert_eq!(tail.step(700.0, 300.0, 300.0, 100.0, 0.001).marked, 0.0);
+        }
     }
 
     /// Two packets of 1000 bytes come to a queue of 800 bytes: the average takes half of it, and half of the rest.

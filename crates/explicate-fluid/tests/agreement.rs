@@ -117,6 +117,28 @@ fn rcp_dumbbells() {
     }
 }
 
+/// Here the queue swings, by sqrt(2 N (C RTT + K)) / 2 packets where all flows are in step (Alizadeh and others, SIGCOMM
+/// 2010, section 3.3). Those of a fluid are; packets of a flow come in bursts, so the flows reduce at different times. The
+/// means are within half of that swing of each other.
+#[test]
+fn dctcp_over_steps() {
+    for (mbps, rtt, flows, threshold) in [(100.0, 8.0, 2, 20), (50.0, 40.0, 5, 50), (100.0, 80.0, 20, 200)] {
+        let queue = format!(r#"{{ kind = "step", threshold = "{threshold}pkt", limit = "2000pkt" }}"#);
+        let text = dumbbell("dctcp", mbps, (rtt, rtt), flows, 40, &queue);
+        let (model, truth) = (fluid(&text), packets(&text));
+        let [rates, queues] = [
+            [&model, &truth].map(|tables| rate(tables, "f")),
+            [&model, &truth].map(|tables| of_link(tables, "r1->r2", "queue_mean_packets")),
+        ];
+        let swing = (2.0 * flows as f64 * (bdp(mbps, (rtt, rtt)) + threshold as f64)).sqrt() / 2.0;
+        println!("dctcp {mbps} {rtt} {flows}: Mbit/s {rates:.3?}, queue {queues:.2?}, swing {swing:.1}");
+        assert!((rates[0] / rates[1] - 1.0).abs() < 0.03, "{rates:?}");
+        assert!((queues[0] - queues[1]).abs() < 0.5 * swing, "{queues:?}");
+        assert_eq!(of_link(&model, "r1->r2", "drops_overflow"), 0.0);
+        assert!(of_link(&model, "r1->r2", "marks") > 0.0);
+    }
+}
+
 #[test]
 fn reno_over_red() {
     let red = r#"{ kind = "red", min_th = "20pkt", max_th = "1000pkt", limit = "3000pkt" }"#;

@@ -91,7 +91,7 @@ fn stacks_are_covered_and_what_differs_from_them_is_not() {
 #[test]
 fn links_without_a_model() {
     let with = |more: &str| DUMBBELL.replace("\"20ms\"", &format!("\"20ms\", {more}"));
-    refused(&with("queue = \"codel\""), &[], &["x.toml:5:", "`codel` of `r1->r2`", "droptail and red"]);
+    refused(&with("queue = \"codel\""), &[], &["x.toml:5:", "`codel` of `r1->r2`", "droptail, red and step"]);
     let bursts = with("channel = [{ kind = \"burst_loss\" }]");
     refused(&bursts, &[], &["x.toml:5:", "`burst_loss`", "there is `random_loss`"]);
     assert_eq!(refusal(&with("channel = [{ kind = \"random_loss\", rate = \"1%\" }]"), &[]), "");
@@ -102,6 +102,9 @@ fn links_without_a_model() {
     assert_eq!(refusal(&red, &[]), "");
     refused(&with("queue = { kind = \"red\", drop_above = 0.1 }"), &[], &["x.toml:5:", "`drop_above` of `r1->r2`"]);
     refused(&red, &[("flows.0.protocol", "vcp")], &["x.toml:5:", "marks `one`'s vcp packets"]);
+    let step = with("queue = \"step\"");
+    assert_eq!(refusal(&step, &[("flows.0.protocol", "dctcp")]), "");
+    refused(&step, &[("flows.0.protocol", "abc")], &["x.toml:5:", "marks `one`'s abc packets; use another queue"]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ EXAMPLES = (
     "explicate study bits --list",
     "explicate study bits --quick --jobs 2 -o bits.json",
     "explicate study bits --only dumbbell-10,web --laws cubic,dctcp,xcp",
+    "explicate study bits --only trace --trace lte.down wlan.up -o mine.json",
 )
 STUDIES = ("bits",)
 STORE = "explicate-study"
@@ -32,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="STUDY", help="bits: how many bits does feedback need?")
     parser.add_argument("--list", action="store_true", help="list the networks and the laws")
     parser.add_argument(
-        "--quick", action="store_true", help="fewer seeds, and a dumbbell at three rates instead of ten"
+        "--quick", action="store_true", help="fewer seeds, and a dumbbell at three rates instead of eleven"
     )
     parser.add_argument("--jobs", type=values.positive, default=None, help=options.PARALLEL)
     parser.add_argument(
@@ -40,6 +41,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--laws", metavar="LAW,...", type=values.names, action="extend", default=[], help="these laws alone"
+    )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="add a cellular network for each of these recordings (mahimahi's format: a line for each 1500 bytes, in "
+        "milliseconds); --only trace stands for all of them",
     )
     parser.add_argument(
         "--store",
@@ -56,19 +66,28 @@ def execute(args: argparse.Namespace) -> int:
         raise BadInputError(f"there is no study {args.what!r}; the studies are: {', '.join(STUDIES)}")
     from explicate.progress import ProgressLine
     from explicate.studies import bits
+    from explicate.studies.recordings import FAMILY, with_recordings
     from explicate.studies.tables import tables
 
-    networks = tables().chosen_networks(args.only, quick=args.quick)
-    laws = tables().chosen_laws(args.laws)
+    if FAMILY in args.only and not args.trace:
+        raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
+    known = with_recordings(tables(), args.trace) if args.trace else tables()
+    networks = known.chosen_networks(args.only, quick=args.quick)
+    laws = known.chosen_laws(args.laws)
     if args.list:
         _list(networks)
         return 0
     _check_output(args.out)
+    jobs = args.jobs or os.cpu_count() or 1
+
+    def begin(extent: bits.Extent) -> None:
+        console.note(extent.words(jobs))
+
     kept = f"finished runs are kept in {args.store}; the same command resumes"
     with delivery.keeping(kept), ProgressLine(sys.stderr, "running") as progress:
         record = bits.perform(
             networks, laws, effort="quick" if args.quick else "full", store=Path(args.store),
-            jobs=args.jobs or os.cpu_count() or 1, progress=progress if progress.active else None,
+            jobs=jobs, progress=progress if progress.active else None, begin=begin,
         )  # fmt: skip
     if args.out:
         record.write(Path(args.out))

@@ -7,7 +7,7 @@ panel per group or link in which the points stand side by side, or a panel per p
 from explicate.figures.spread import completion, goodput, losses, rtt, slow, tradeoff
 from explicate.figures.study import POINT, Figure, Panel, Study, label_points, legend
 from explicate.figures.sweep import response
-from explicate.figures.time import cwnd, delay, fairness, phase, queue, throughput, utilisation
+from explicate.figures.time import cwnd, delay, fairness, feedback, phase, queue, throughput, utilisation
 
 ALL = {
     "response": response,
@@ -15,6 +15,7 @@ ALL = {
     "throughput": throughput,
     "delay": delay,
     "queue": queue,
+    "feedback": feedback,
     "utilisation": utilisation,
     "fairness": fairness,
     "cwnd": cwnd,
@@ -39,6 +40,9 @@ def nothing(name: str, study: Study) -> str:
     word = SAMPLED.get(name, name)
     if word in WANTED and WANTED[word](study) is None:
         return f'nothing to draw {name!r} from; put of = ["{word}"] and every = "100ms" under [sampling]'
+    if name == "feedback":
+        remedy = 'of = ["flow", "router"] and every = "100ms" under [sampling]'
+        return f"nothing to draw {name!r} from; put {remedy}, if the network says anything to these senders"
     return f"nothing to draw {name!r} from in these results"
 
 

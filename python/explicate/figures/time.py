@@ -25,6 +25,21 @@ PHASE_STEPS = 2000
 """The most points of the phase plot's paths, all panels together: a long path would be the largest part of a page."""
 
 
+FEEDBACK = {
+    "load_factor": ("load factor", 1.0),
+    "code": ("code of the load", 1.0),
+    "rate_bps": ("rate for each flow (Mbit/s)", 1e6),
+    "accelerated_share": ("share of accelerates", 1.0),
+    "mark_probability": ("probability of a mark", 1.0),
+    "classic_probability": ("probability in the queue beside L4S's", 1.0),
+    "low_delay_ms": ("wait in the queue for L4S (ms)", 1.0),
+    "classic_delay_ms": ("wait in the queue beside L4S's (ms)", 1.0),
+}
+"""What ports say or mark by: variables of ``[sampling]``'s word ``router``, each with a label and a scale."""
+MARKED = "alpha"
+"""The share of marked packets that senders see, of its word ``flow``."""
+
+
 def _band(layout: Layout, of: str, runs: int = 2) -> str:
     return f" The band holds the middle 80 % of {of}." if len(layout.names) <= MOST_BANDS and runs > 1 else ""
 
@@ -108,6 +123,36 @@ def queue(study: Study) -> Figure | None:
     about = "Packets waiting, without the one in service: the mean of all runs." + _band(layout, "the runs", study.runs)
     names, note = tuple(layout.names), layout.note
     return Figure("queue", "Queue over time", about + study.shading, panels, names, note, layout.columns)
+
+
+def feedback(study: Study) -> Figure | None:
+    """Draw what ports say to senders over time, and the share of marks that senders see: what was sampled of it."""
+    links = study.results.links["link"].cast(pl.String).unique().to_list()
+    parts = [
+        (label, scale, frame)
+        for variable, (label, scale) in FEEDBACK.items()
+        if not (frame := study.samples(variable).filter(pl.col("object").is_in(links))).is_empty()
+    ]
+    busy = [name for name in busy_links(study.results.links) if any(name in one["object"] for *_, one in parts)]
+    if busy:
+        parts = [(label, scale, frame.filter(pl.col("object").is_in(busy))) for label, scale, frame in parts]
+    seen = study.of_flows(MARKED).drop("object").rename({"group": "object"})
+    if not seen.is_empty():
+        parts.append(("share of marks that senders see", 1.0, seen))
+    parts = [part for part in parts if not part[-1].is_empty()]
+    if not parts:
+        return None
+    objects = dict.fromkeys(name for *_, frame in parts for name in frame["object"].to_list())
+    layout = Layout.of(study, "object", list(objects), "links and groups")
+    panels = tuple(
+        Panel(panel_title(label, panel.caption), panel.axes, panel.series)
+        for label, scale, frame in parts
+        for panel in over_time(study, frame, layout, label, scale=scale)
+        if panel.series
+    )
+    about = "What ports write into packets or mark by, and the share of marks that senders see: the mean of all runs."
+    names, note = tuple(layout.names), layout.note
+    return Figure("feedback", "Feedback over time", about + study.shading, panels, names, note, layout.columns)
 
 
 def utilisation(study: Study) -> Figure | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -40,6 +40,8 @@ SHORT_BYTES, LONG_BYTES = 15_000, 150_000
 PAYLOAD = 1448 / 1500
 DIGITS = 6
 MBIT = 1e6
+SPEED = 15_000.0
+"""Mbit of bottlenecks that a core simulates in a second: the quick form's time on two cores of 2.5 GHz. An estimate."""
 
 
 # ------------------------------------------------------------------------------------------------- measures
@@ -154,6 +156,11 @@ class Job:
     seed: int
     key: str
 
+    @property
+    def work(self) -> float:
+        """What the bottleneck can carry in the whole run, Mbit: about in proportion to the time that a run takes."""
+        return self.network.capacity_mbps * self.network.duration
+
 
 def jobs_of(networks: Sequence[Network], laws: Sequence[Law], seeds: int) -> list[Job]:
     """Return all runs, network by network; raise ScenarioError if a scenario cannot be used."""
@@ -169,6 +176,24 @@ def jobs_of(networks: Sequence[Network], laws: Sequence[Law], seeds: int) -> lis
     return made
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How many runs there are, how many of them are still to do, and the Mbit of those."""
+
+    runs: int
+    missing: int
+    work: float
+
+    def words(self, jobs: int) -> str:
+        """Return what is to do in words, with an estimate of the time that it takes with `jobs` runs at a time."""
+        stored = f", {self.runs - self.missing:,} are stored" if self.missing < self.runs else ""
+        if not self.missing:
+            return f"all {self.runs:,} runs are stored"
+        seconds = self.work / SPEED / jobs
+        about = f"{seconds / 3600:.1f} h" if seconds > 5400 else f"{math.ceil(seconds / 60)} min"
+        return f"{self.missing:,} of {self.runs:,} runs to do{stored}; about {about} ({jobs} at a time)"
+
+
 def perform(
     networks: Sequence[Network],
     laws: Sequence[Law],
@@ -178,12 +203,13 @@ def perform(
     store: Path | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
+    begin: Callable[[Extent], None] | None = None,
 ) -> Record:
     """Run what `store` lacks, `jobs` runs at the same time, and return the record of all.
 
-    `seeds` are those of a block, by default those of `effort`. A run that fails removes its law from its network, with
-    the reason in `Record.failed`. Raise ScenarioError, before anything runs, if a scenario cannot be used; OSError if
-    the store cannot be written.
+    `seeds` are those of a block, by default those of `effort`. `begin` learns before the first run what there is to do.
+    A run that fails removes its law from its network, with the reason in `Record.failed`. Raise ScenarioError, before
+    anything runs, if a scenario cannot be used; OSError if the store cannot be written.
     """
     count = seeds or SEEDS[effort]
     wanted = jobs_of(networks, laws, count)
@@ -192,13 +218,17 @@ def perform(
     if store is not None:
         store.mkdir(parents=True, exist_ok=True)
     failed: dict[str, dict[str, str]] = {}
-    for done, (job, outcome) in enumerate(_finished(missing, store, jobs), 1):
+    work, done = sum(job.work for job in missing), 0.0
+    if begin is not None:
+        begin(Extent(len(wanted), len(missing), work))
+    for job, outcome in _finished(missing, store, jobs):
         if isinstance(outcome, str):
             failed.setdefault(job.network.name, {})[job.law.name] = f"seed {job.seed}: {outcome}"
         else:
             there[job.key] = outcome
+        done += job.work
         if progress is not None:
-            progress(done / len(missing))
+            progress(done / work)
     values: dict[str, dict[str, dict[str, list[list[float]]]]] = {}
     for job in wanted:
         if job.law.name in failed.get(job.network.name, {}):

@@ -213,12 +213,17 @@ def _networks(row: Mapping[str, Any], traces: Mapping[str, Any], place: str) -> 
     rates = row.get("rates", ())
     if not rates:
         raise BadInputError(f"{place}: lacks `rates`")
-    own = {key: value for key, value in row.items() if key not in ("rates", "quick_rates")}
+    own = {key: value for key, value in row.items() if key not in ("rates", "quick_rates", "at")}
+    others = row.get("at", {})
+    if unknown := set(others) - {f"{rate:g}" for rate in rates}:
+        raise BadInputError(f"{place}: `at` has {', '.join(sorted(unknown))}, which is none of its `rates`")
     if "trace" in own:
         if own["trace"] not in traces:
             raise BadInputError(f"{place}: no trace {own['trace']!r}; [trace] has {', '.join(traces)}")
         own["trace"] = tuple(traces[own["trace"]])
     checked = _row(Network, own, place, given=["rate", "family"])
+    for keys in others.values():
+        _row(Network, {**checked, **keys}, place, given=["rate", "family"])
     for key in ("measures", "drawn"):
         for name in checked[key]:
             if name not in MEASURES:
@@ -228,6 +233,7 @@ def _networks(row: Mapping[str, Any], traces: Mapping[str, Any], place: str) -> 
         rate: Network(
             **{
                 **checked,
+                **others.get(f"{rate:g}", {}),
                 "rate": float(rate),
                 "family": row["name"],
                 "name": f"{row['name']}-{rate:g}" if several else row["name"],

@@ -24,9 +24,10 @@
 //! without ECN fills the queue: DCTCP is for networks with one operator (RFC 8257 section 5).
 //!
 //! Deviations:
-//! 1. The receiver returns the number of marked packets, as AccECN does (RFC 9768), here with 16 bits in place of 3.
-//!    RFC 8257's receiver returns one bit, and answers at once where it changes (section 3.2). By counts neither
-//!    delayed nor lost acknowledgements distort M.
+//! 1. The receiver returns the number of marked packets, as AccECN does (RFC 9768). It has 16 bits, where AccECN has
+//!    three bits of the packets and, in an option, 24 bits of their bytes: as exact as the option, as segments are
+//!    equally long. RFC 8257's receiver returns one bit, and answers at once where it changes (section 3.2). By counts
+//!    neither delayed nor lost acknowledgements distort M.
 //! 2. Segments count, not bytes: those that arrived, by acknowledgements and SACK, as Linux counts them. RFC 8257
 //!    ignores SACK.
 //! 3. All data packets are ECN-capable (ECT(0)), also retransmissions, as Linux sends them; with `ecn = false` too,
@@ -41,7 +42,8 @@
 //!    segment earlier.
 //!
 //! Checked by quotations and by implementations that follow it step by step (INET, Click, Linux): sections 3.2, 3.3 and
-//! 3.5 of RFC 8257, alpha's first value and g. Its sections 3.4, 3.6, 4 and 5 could not be read.
+//! 3.5 of RFC 8257, alpha's first value and g. Its sections 3.4, 3.6, 4 and 5 could not be read. RFC 9768's section 3.2
+//! was read in the last draft before it, draft-ietf-tcpm-accurate-ecn-34.
 
 use alloc::boxed::Box;
 
@@ -59,7 +61,7 @@ pub struct Dctcp;
 
 parameters! {
     /// What a scenario can set.
-    struct Params {
+    pub struct Params {
         /// Weight of the newest window in alpha.
         g: Fraction = 0.0625, in 1e-6..=1.0, "RFC 8257 section 4";
         /// Start, growth and idle times.

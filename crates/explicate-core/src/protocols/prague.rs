@@ -2,8 +2,9 @@
 //! Internet.
 //!
 //! Sources: K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion Control",
-//! draft-briscoe-iccrg-prague-congestion-control-04 (2024) \[D\]; the authors' Linux module, `tcp_prague.c` version 0.7
-//! of the L4S team \[L\]; RFC 9331 for what a sender of L4S must do; RFC 9768 for the counts that receivers return.
+//! draft-briscoe-iccrg-prague-congestion-control, version 00 (2021) \[D\] and version 04 (2024), which has the same
+//! section 2.4.4; the authors' Linux module, `tcp_prague.c` version 0.7 of the L4S team \[L\]; RFC 9331 for what a
+//! sender of L4S must do; RFC 9768 for the counts that receivers return.
 //!
 //! The idea: data packets are ECT(1), which asks a router for frequent marks and a short queue
 //! ([`dualpi2`](crate::qdisc::dualpi2)). The sender estimates the share of marked packets, alpha, and reduces its
@@ -13,27 +14,31 @@
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | alpha | `alpha` | 1 | 1 at first, then alpha + g (M - alpha) | \[L\] |
-//! | g | `g` | 1 | 1/16 | \[L\] |
-//! | M | `MarkCount::take_share` | 1 | of a round trip | \[L\] |
-//! | cwnd | `window.cwnd` | segments | cwnd (1 - alpha / 2), once a round trip | \[L\] |
-//! | RTT_virt | `rtt_virt` | s | max(RTT, 0.025) | \[D\] section 2.4.4 |
-//! | RTT / RTT_virt | `short` | 1 | its square is what a round trip adds, in segments | \[L\] |
-//! | | `transition` | round trips | 4 after slow start | \[L\]; 500 in version 0.6 |
-//! | | `rate` | bytes/s | cwnd / RTT, twice in slow start | \[L\] |
+//! | alpha | `alpha` | 1 | 1 at first (\[L\]), then alpha + g (M - alpha) | \[D\] section 2.3.2 |
+//! | g | `g` | 1 | 1/16 | \[D\] section 2.3.2 |
+//! | M (frac) | `MarkCount::take_share` | 1 | of a round trip | \[D\] section 2.3.2 |
+//! | cwnd | `window.cwnd` | segments | cwnd (1 - alpha / 2), once a round trip | \[D\] section 2.4.2 |
+//! | RTT_virt (RTT_ref) | `rtt_virt` | s | max(RTT, 0.025) | \[D\] section 2.4.4 |
+//! | RTT / RTT_virt (1/M) | `short` | 1 | its square is what a round trip adds, in segments | \[D\] section 2.4.4 |
+//! | D | `transition` | round trips | 4 after slow start | \[L\]; 500 from the start in \[D\] section 2.4.4 |
+//! | | `rate` | bytes/s | cwnd / RTT, twice below ssthresh / 2 | \[D\] section 2.5.1 |
 //! | | `SWING` | 1 | + 3 %, then - 3 %, each for half of a virtual round trip | \[L\] |
 //! | | `LEAST` | bytes/s | 12,500 | \[L\] |
 //! | r.cep, s.cep | `MarkReceiver::marks`, `MarkCount::marks` | packets mod 2^16 | | RFC 9768 section 3.2 |
 //!
-//! With marks of probability p the rate is about 1/p - 1 Mbit/s for packets of 1500 bytes and round trips up to 25 ms,
-//! by the module's authors: in each 25 ms the window loses p W / 2 segments and gains (1 - p) RTT / 25 ms.
+//! With marks of probability p the window is in proportion to (1 - p) / p (\[D\] section 2.4.3), and the rate is about
+//! 1/p - 1 Mbit/s for packets of 1500 bytes and round trips up to 25 ms, by the module's authors: in each 25 ms the
+//! window loses p W / 2 segments and gains (1 - p) RTT / 25 ms.
 //!
 //! ECT(1) is a property of the flow, as the codes of VCP and ABC: its data packets have it whatever `ecn` says. TCP's
 //! other controllers can be sent as ECT(1) by `l4s = true`, to see what happens. On QUIC's sockets Prague is refused,
 //! as DCTCP is: QUIC returns one code for many packets.
 //!
 //! Deviations:
-//! 1. The text of the draft was not available; its constants are those of \[L\] and of implementations that cite it.
+//! 1. Version 00 of the draft was read whole, 04 was not available. 00 and \[L\] agree in all that the table has from
+//!    \[D\], in the growth by unmarked segments alone (section 2.4.3) and in the end of slow start by one mark (section
+//!    2.4.5). 00 knows no swing and no least rate. Not offered is ECT(0) in place of ECT(1), for private networks
+//!    (section 2.2).
 //! 2. No fall-back: a queue that marks ECT(1) as RFC 3168 does, once for much, is not detected (it is off by default in
 //!    \[L\]; RFC 9331 section 4.3 asks for it). Over `red`, `codel` or `pi` Prague takes more than its share.
 //! 3. The window always has its fraction; \[L\] counts a rate in its place below four segments, and changes the window
@@ -41,8 +46,9 @@
 //! 4. The window grows with any acknowledgement that comes while the application has data, full or not: a paced window
 //!    of few segments is not full, and in \[L\] does not grow then.
 //! 5. SYNs and acknowledgements are not ECN-capable.
-//! 6. A loss halves the window and is the reduction of its round trip. Slow start ends with the first mark, which
-//!    halves the window since alpha is 1; \[L\] offers this and alpha of 0 with the same halving.
+//! 6. A loss halves the window and is the reduction of its round trip; \[D\] section 2.4.1 permits less after a
+//!    reduction for marks in the same round trip. Slow start ends with the first mark, which halves the window since
+//!    alpha is 1; \[L\] offers this and alpha of 0 with the same halving.
 
 use alloc::boxed::Box;
 

@@ -10,9 +10,10 @@
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | target | `target` | s | 0.015 | RFC 9332 appendix A |
-//! | Tupdate | `interval` | s | 0.016 | appendix A |
-//! | alpha, beta | `alpha`, `beta` | Hz | 0.16, 3.2 | appendix A |
+//! | target | `target` | s | 0.015 | RFC 9332 appendix A.1 |
+//! | Tupdate | `interval` | s | 0.016, about min(target, RTT_max / 3) | appendix A.1 |
+//! | alpha | `alpha` | Hz | 0.16 = 0.1 Tupdate / RTT_max^2 | appendix A.1, RTT_max = 0.1 s |
+//! | beta | `beta` | Hz | 3.2, about 0.3 / RTT_max | appendix A.1 |
 //! | p' | `Law::probability` | 2^-32 | p' + alpha (q - target) + beta (q - q_before) | appendix A |
 //! | p_C | `base` twice | 1 | p'^2 | section 2.1 |
 //! | p_CL | `coupled` | 2^-32 | k p' | section 2.1 |
@@ -31,8 +32,10 @@
 //! ABC write both.
 //!
 //! Deviations:
-//! 1. The text of RFC 9332 was not available in full: what is computed is as in Linux 6.18. L's own marks are a step in
-//!    place of the ramp of appendix A.
+//! 1. The text of RFC 9332 was not available in full: what is computed is as in Linux 6.18. Two implementations that
+//!    follow the figures of appendix A line by line (picoquic's `dualq_aqm.c`, an ns-3 module) agree on the constants,
+//!    the law, the delay (the longer of both, A.2), the coupling, and what overload drops. L's own marks are a step in
+//!    place of their ramp from 0.8 to 1.2 ms, which spares a packet that is alone in L.
 //! 2. The probability is updated when a packet comes or goes, for all multiples of Tupdate since, each with the delay
 //!    of that time. The result is that of a timer; a sample between two packets shows the last update.
 //! 3. Where Linux's 32 bits wrap, the probability stays at its bound: a delay that falls by more than 0.31 s between

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 
 use super::common::{Limit, QueueLimit, early, in_packets};
 use crate::api::{PortView, Probe};
-use crate::params::{Auto, Conflict, Flag, Info, QueueLength, parameters};
+use crate::params::{Auto, Conflict, Flag, Info, QueueLength, Values, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, ResolvedQueue, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
@@ -43,6 +43,12 @@ parameters! {
     }
 }
 
+/// Of a queue with these values: K, bytes, and whether packets that are not ECN-capable are dropped above it.
+pub fn threshold(values: &Values, mean_packet: f64) -> (f64, bool) {
+    let params = Params::of(values);
+    (params.threshold.unwrap_or(THRESHOLD * mean_packet), params.drop)
+}
+
 impl QdiscKind for Step {
     const INFO: Info = Info {
         name: "step",
@@ -56,9 +62,8 @@ impl QdiscKind for Step {
     }
 
     fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict> {
-        let params = Params::of(queue.values);
-        let threshold = params.threshold.unwrap_or(THRESHOLD * queue.mean_packet);
-        let limit = params.limit.limit;
+        let (threshold, _) = threshold(queue.values, queue.mean_packet);
+        let limit = Params::of(queue.values).limit.limit;
         let packets = |bytes| in_packets(bytes, queue.mean_packet);
         let late = (threshold >= limit).then(|| {
             let (threshold, limit) = (packets(threshold), packets(limit));
@@ -84,9 +89,9 @@ impl StepQueue {
     fn new(init: &QdiscInit<'_>) -> StepQueue {
         let params = Params::of(init.values);
         let (in_packets, limit) = (params.limit.in_packets(), params.limit.queue_limit(init.mean_packet));
-        let threshold = params.threshold.unwrap_or(THRESHOLD * init.mean_packet);
+        let (threshold, drop) = threshold(init.values, init.mean_packet);
         let unit = if in_packets { init.mean_packet } else { 1.0 };
-        StepQueue { threshold: threshold / unit, in_packets, drop: params.drop, limit }
+        StepQueue { threshold: threshold / unit, in_packets, drop, limit }
     }
 }
 

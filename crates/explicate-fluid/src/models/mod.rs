@@ -20,6 +20,7 @@ models! {
     abc::Abc,
     rcp::Rcp,
     reno::Reno,
+    dctcp::Dctcp,
 }
 
 /// The model of a protocol.

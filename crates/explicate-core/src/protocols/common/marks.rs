@@ -1,6 +1,18 @@
 //! Counts of marked packets, for controllers that follow their share: receivers count them as AccECN does (RFC 9768
-//! section 3.2), here with 16 bits in place of 3, and senders compare two counts. By counts neither delayed nor lost
-//! acknowledgements distort the share.
+//! section 3.2), and senders compare two counts. By counts neither delayed nor lost acknowledgements distort the share.
+//!
+//! AccECN has four counters. Acknowledgements carry three bits of r.cep, marked packets (the ACE field, section 3.2.2),
+//! and in a TCP option 24 bits each of r.ceb, r.e0b and r.e1b, payload bytes with each code (section 3.2.3). Here they
+//! carry 16 bits of r.cep. Data segments of a flow are equally long, the last one of a transfer aside, so a share of
+//! packets is that of bytes. The count is ambiguous after 2^15 marks whose acknowledgements are all lost or late; the
+//! option's is after 2^24 bytes, 11,586 segments of 1448, the three bits of the field after 8 marks. So this is AccECN
+//! where the option arrives. A path that removes it, where senders guess how often three bits have wrapped (section
+//! 3.2.2.5), is not modelled.
+//!
+//! The counts begin at 0, not at 5 and 1, by which AccECN finds fields that were set to zero on the way. Each marked
+//! data packet is acknowledged at once, more often than section 3.2.2.5.1 demands. Marks of acknowledgements do not
+//! count: they are not ECN-capable here. The text that was read is the RFC's last draft,
+//! draft-ietf-tcpm-accurate-ecn-34.
 
 use super::delivery::Arrivals;
 use crate::api::{Ack, Receiver};
