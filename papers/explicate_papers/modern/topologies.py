@@ -122,7 +122,13 @@ def of_n() -> list[Topology]:
     lossy = 1.0
 
     def air(name: str, experiment: str, hops: int, links: Sequence[str], **keys: Any) -> Topology:
-        shared = {"rate": n.TUNED, "rtt": 2 * kernel_ms * hops, "served": True, "duration": AIR_S, "warmup": AIR_FROM_S}
+        shared: dict[str, Any] = {
+            "rate": n.TUNED,
+            "rtt": 2 * kernel_ms * hops,
+            "served": True,
+            "duration": AIR_S,
+            "warmup": AIR_FROM_S,
+        }
         return Topology(
             name=name, family=name, experiment=experiment, drawn=("use", "p99"), every=20, scenario="",
             links=dict.fromkeys(links, 1.0), carries=n.TUNED / hops, names=named("XCP", "TCP with SACK"),
@@ -152,16 +158,17 @@ def of_n() -> list[Topology]:
     long = air(
         "N-flows", "N-fig9", 1, ["n1->n2"], title="Thirty flows over one hop", measures=STEADY,
         question=f"Thirty flows from one station to another, without losses. The routers are configured with "
-        f"{fig9.UNDER:g} Mbit/s, less than the hop carries, as the paper advises.",
-        wanted="XCP is fair if the capacity is under-estimated. The paper runs no TCP here; the baseline is that of "
-        "its other figures.",
+        f"{fig9.UNDER:g} Mbit/s, less than the hop carries. The paper runs no TCP here; the baseline is that of its "
+        "other figures.",
+        wanted="XCP is fair if the capacity is under-estimated.",
         cases=stations(fig9.two_stations),
     )  # fmt: skip
     hub = air(
         "N-hub", "N-fig11", 1, ["n1->n0", "n2->n0"], title="Two stations that contend", measures=STEADY,
         question="Fifteen flows from each of two stations to the server between them, configured in the same way. The "
-        "delay is the sum over the two stations' queues, at the rate that both carry together.",
-        wanted="Contention, not the configured capacity, decides fairness. The baseline is that of other figures.",
+        "delay is the sum over the two stations' queues, at the rate that both carry together. The baseline is again "
+        "that of other figures.",
+        wanted="Contention, not the configured capacity, decides fairness.",
         cases=stations(fig9.three_stations),
     )  # fmt: skip
     return [hop, chain, long, hub]
@@ -229,16 +236,18 @@ def of_i() -> list[Topology]:
         "I-join", "I-fig10", 5, {"cj->r1": 0.2, "ci->r1": 0.6, "r1->r2": 1.0}, 50, title="Two clouds and a path join",
         measures=STEADY, names=named("XCP-i", "TCP NewReno"), fair={"j0": 1, "j1": 1, "i": 4, "k": 4},
         question="The nearest to a parking lot in the papers: two flows behind a cloud of 10 Mbit/s, one behind a "
-        "cloud of 30 and one behind XCP-i routers share 50 Mbit/s. Fair shares are 5, 5, 20 and 20.",
-        wanted="The flows get these shares. The paper runs no TCP here; the baseline is its TCP over plain routers.",
+        "cloud of 30 and one behind XCP-i routers share 50 Mbit/s. Fair shares are 5, 5, 20 and 20. The paper runs no "
+        "TCP here; the baseline is its TCP over plain routers.",
+        wanted="The flows get these shares.",
         cases={PAPER: joined, THEN: hosts.over_plain_routers(joined, tcp)},
     )  # fmt: skip
     forked = plan.studies()["I-fig12"].make_cases(effort("I-fig12", CLOUD_S))[fig12.FORK]
     fork = cloud(
         "I-fork", "I-fig12", 5, narrow(fig12.network(effort("I-fig12", CLOUD_S))), 50, title="One cloud, two paths",
         measures=STEADY, names=named("XCP-i", "TCP NewReno"),
-        question="Two flows share a link of 50 Mbit/s inside a cloud, behind which their paths part.",
-        wanted="Each gets 25 Mbit/s. The paper runs no TCP here; the baseline is its TCP over plain routers.",
+        question="Two flows share a link of 50 Mbit/s inside a cloud, behind which their paths part. The baseline is "
+        "again TCP over plain routers.",
+        wanted="Each gets 25 Mbit/s, and nothing is lost.",
         cases={PAPER: forked, THEN: hosts.over_plain_routers(forked, tcp)},
     )  # fmt: skip
     return [whole, clouds, upgraded, merge, lot, fork]
@@ -252,7 +261,7 @@ def of_y() -> list[Topology]:
     fec = (0.9, 0.5)
     transition_db, antennas = 8.0, "1x2"
     payload = y.share(y.VCP, fec, two_way=True)
-    direct = {
+    direct: dict[str, Any] = {
         "rate": y.MBPS, "rtt": 2 * (y.DELAY_MS + y.WIRES_MS), "links": {y.FORTH: fec[0]}, "warmup": y.WARMUP_S,
         "duration": RADIO_S, "every": 20, "drawn": ("use", "p99"), "scenario": "", "carries": 2 * y.MBPS * payload,
     }  # fmt: skip
@@ -269,7 +278,7 @@ def of_y() -> list[Topology]:
         measures=ALONE, names=named("XCP", "TCP with REM and ECN"), **direct,
         question=f"The same with a signal of {transition_db:g} dB before two receiving antennas, where the code does "
         "not repair all fades.",
-        wanted="The loss of packets hurts all; XCP and VCP carry more than TCP.",
+        wanted="Losses of the radio hurt all; with more antennas they end at a weaker signal.",
         cases=cases("Y-fig3", RADIO_S, (y.XCP, antennas, transition_db), (y.TCP, antennas, transition_db)),
     )  # fmt: skip
     short = Topology(

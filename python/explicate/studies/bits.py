@@ -18,11 +18,13 @@ from typing import Any
 import polars as pl
 
 from explicate import engine, text
+from explicate.engine import Override
 from explicate.errors import BadInputError
 from explicate.files import write_text
 from explicate.identity import content_key
 from explicate.lab import Progress, run_source
 from explicate.results import Results
+from explicate.source import Source
 from explicate.studies.tables import STEP_S, Law, Network, Tables, tables
 from explicate.studies.verdict import MEASURES, Finding, Values, interval, judge, rungs, sentence
 from explicate.summary import jain_index
@@ -152,6 +154,8 @@ class Job:
 
     network: Network
     law: Law
+    source: Source
+    overrides: Sequence[Override]
     seed: int
     key: str
 
@@ -166,7 +170,7 @@ def jobs_of(networks: Sequence[Network], laws: Sequence[Law], seeds: int) -> lis
             for first in FIRST_SEEDS:
                 for unit in units_of(source, {}, overrides, first, seeds, {}):
                     key = content_key(unit.key, VERSION, measuring)
-                    made.append(Job(network, law, unit.seed, key))
+                    made.append(Job(network, law, source, overrides, unit.seed, key))
     return made
 
 
@@ -241,8 +245,7 @@ def _run(job: Job, store: Path | None, stop: threading.Event) -> dict[str, float
         if stop.is_set():
             raise KeyboardInterrupt
 
-    network, law = job.network, job.law
-    results = run_source(network.source(law), network.overrides(law), seed=job.seed, runs=1, progress=look)
+    results = run_source(job.source, job.overrides, seed=job.seed, runs=1, progress=look)
     made = {name: _rounded(value) for name, value in measured(job.network, results).items()}
     if store is not None:
         write_text(_place(store, job), json.dumps({"law": job.law.name, "measures": _without_nan(made)}) + "\n")
