@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import importlib
 
 from explicate.errors import BadInputError
 
 PACKAGE = "explicate_papers"
 
 
-@contextmanager
-def needed_by(command: str) -> Iterator[None]:
-    """Import modules of the papers' distribution inside; raise BadInputError if it is not installed."""
+def require(command: str) -> None:
+    """Raise BadInputError if the papers' distribution, which `command` needs, is not installed."""
     try:
-        yield
+        importlib.import_module(PACKAGE)
     except ModuleNotFoundError as error:
         if error.name != PACKAGE:
             raise

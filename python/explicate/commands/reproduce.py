@@ -67,8 +67,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Reproduce experiments of the papers; 1 if a predicate does not hold."""
-    with distribution.needed_by("reproduce"):
-        from explicate_papers import command
+    distribution.require("reproduce")
+    from explicate_papers import command
+
     kept = f"finished runs are kept in {Path(args.out or command.DEFAULT_STORE) / 'runs'}; the same command resumes"
     with delivery.keeping(kept):
         return command.reproduce(args)

@@ -107,8 +107,9 @@ def _named(name: str) -> Study:
         from explicate.studies import bits
 
         return bits
-    with distribution.needed_by(f"study {name}"):
-        from explicate_papers.modern import study
+    distribution.require(f"study {name}")
+    from explicate_papers.modern import study
+
     return study
 
 
