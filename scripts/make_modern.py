@@ -18,7 +18,7 @@ from make_bits import IS, anchor, by_law
 
 from explicate.files import write_text
 from explicate.studies.bits import FIRST_SEEDS, Record
-from explicate.studies.verdict import MEASURES, Values
+from explicate.studies.verdict import MEASURES, Values, against
 from explicate_papers.modern import study, verdict
 from explicate_papers.modern.topologies import TODAY, Topology, law_named, topologies
 from explicate_papers.modern.verdict import OWN, PAPER, THEN, Finding, Word
@@ -256,7 +256,7 @@ def unbeaten(one: Topology, values: Values) -> list[str]:
         row
         for row in rows
         if not any(
-            verdict.word(verdict.against(values, row, other, floors)) is Word.BEHIND for other in rows if other != row
+            verdict.word(against(values, row, other, floors)) is Word.BEHIND for other in rows if other != row
         )
     ]
 

@@ -11,7 +11,7 @@ from explicate import text
 from explicate.errors import BadInputError
 from explicate.studies.bits import cell, heads
 from explicate.studies.tables import Law, Network
-from explicate.studies.verdict import Values
+from explicate.studies.verdict import Against, Values
 from explicate.suggestions import instead
 from explicate_papers.modern import verdict
 from explicate_papers.modern.topologies import TODAY, Topology, law_named, topologies
@@ -87,7 +87,7 @@ def finding(one: Topology, values: Values) -> Finding | None:
 def table(one: Topology, values: Values) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of a topology's table; the last column has the protocol's word beside a rival."""
     found, called = finding(one, values), names(one)
-    beside: Mapping[str, verdict.Against] = found.beside if found else {}
+    beside: Mapping[str, Against] = found.beside if found else {}
     body = []
     for row in rows():
         if row.name in values:

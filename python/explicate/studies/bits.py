@@ -325,8 +325,9 @@ class Record:
                 }
                 for network, laws in given["values"].items()
             }
-            about = [given[key] for key in ("effort", "seeds", "version")]
-            record = cls(*about, values, given["failed"], given["study"])
+            record = cls(
+                given["effort"], given["seeds"], given["version"], values, given["failed"], given["study"]
+            )  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadInputError(f"{path}: is not a record of this study ({error}); {remedy}") from error
         if record.study != study:
