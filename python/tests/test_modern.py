@@ -205,7 +205,7 @@ def test_verdicts_in_words() -> None:
     names = {OWN: "XCP", THEN: "TCP", **{name: law_named(name).label for name in TODAY}}
     assert verdict.sentences(found, names) == [
         "Today XCP is ahead of Prague and ABC (p99 delay); the same as BBRv3; behind CUBIC+FQ (p99 delay).",
-        "With the paper's hosts it is ahead of TCP (use), the paper's own baseline.",
+        "With the paper's hosts, and beside the baseline, it is ahead of TCP (use).",
     ]
     assert verdict.judge({"abc": values["abc"]}, TODAY, {"use": 0.02}) is None
     alone = verdict.judge({OWN: values[OWN], "abc": values["abc"]}, TODAY, {"use": 0.02, "p99": 2.0})
@@ -332,6 +332,30 @@ def test_the_answer_applies_the_rule_as_written(script: Any) -> None:
         )  # fmt: skip
         row = rows[f"[{one.title}](#{script.anchor(one)})"]
         assert row[5:11] == [beside(PAPER, THEN), *words, f"**{today}**"], one.name
+
+
+def test_the_words_below_the_answer_rest_on_verdicts(script: Any) -> None:
+    record = Record.read(script.RECORD, study.NAME)
+    found = {one.name: study.finding(one, record.values[one.name]) for one in topologies()}
+    kept = {name: one for name, one in found.items() if one is not None}
+    ahead = {name for name, one in kept.items() if one.word is Word.AHEAD}
+    assert ahead == {"I-clouds", "I-merge", "I-join", "I-fork", "K-lossy"}
+    for name in ("I-clouds", "I-merge", "I-fork"):
+        assert all("p99" in one.better for one in kept[name].beside.values()), name
+    assert {verdict.word(kept["I-upgraded"].beside[name]) for name in ("cubic-fq", "prague", "abc")} == {Word.SAME}
+    for name in ("D-xcp", "D-xtcp"):
+        assert all("jain" in one.better for one in kept[name].beside.values()), name
+    for name in ("N-hop", "N-chain", "Y-fading", "K-lossy"):
+        assert all("use" in kept[name].beside[one].better for one in ("cubic-fq", "prague")), name
+        assert "use" not in kept[name].beside["bbr3"].better or name == "N-chain"
+    for name, law in (("N-flows", "prague"), ("I-chain", "prague"), ("I-chain", "abc"), ("K-start", "abc")):
+        assert verdict.word(kept[name].beside[law]) is Word.SAME
+    assert kept["Y-direct"].beside["prague"] == Against("prague", (), ("p99",))
+    assert "p99" in kept["N-hop"].beside["bbr3"].worse
+    assert all("p99" in kept["N-hub"].beside[one].worse for one in ("cubic-fq", "prague"))
+    assert "short99" in kept["Y-short"].beside["cubic-fq"].worse
+    assert verdict.word(kept["Y-satellite"].beside["abc"]) is Word.BEHIND
+    assert verdict.word(kept["D-long"].beside["abc"]) is Word.BEHIND
 
 
 def test_a_verdict_that_is_edited_by_hand_is_found(

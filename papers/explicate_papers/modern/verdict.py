@@ -93,7 +93,7 @@ def sentences(finding: Finding, names: Mapping[str, str]) -> list[str]:
     made = [f"Today {own} is {'; '.join(parts)}."]
     if finding.then is not None:
         then = _stands(word(finding.then), names[THEN], finding.then.better, finding.then.worse)
-        made.append(f"With the paper's hosts it is {then}, the paper's own baseline.")
+        made.append(f"With the paper's hosts, and beside the baseline, it is {then}.")
     return made
 
 
