@@ -269,25 +269,28 @@ def of_network(network: Network, values: Values, found: Verdict, shown: Sequence
 
 
 def figure(network: Network, values: Values, seeds: int) -> str:
-    """The SVG of a network: a panel for each measure, a place for each law, a dot with its interval for each block."""
-    laws = [law for law in tables().laws if law.name in values]
-    names = [f"{law.label}\n{law.bits}" for law in laws]
+    """The SVG of a network."""
+    names = {law.name: f"{law.label}\n{law.bits}" for law in tables().laws if law.name in values}
+    return by_law(network, names, values, seeds, "law, and its bits")
+
+
+def by_law(network: Network, names: Mapping[str, str], values: Values, seeds: int, what: str) -> str:
+    """An SVG: a panel for each measure, a place for each of `names`, a dot with its interval for each block."""
     panels = []
     for name in network.drawn:
         series = []
         for place, first in enumerate(FIRST_SEEDS):
-            spans = [interval(values[law.name][name][place]) for law in laws]
-            x = [at + (2 * place - 1) * BESIDE for at in range(1, len(laws) + 1)]
+            spans = [interval(values[law][name][place]) for law in names]
+            x = [at + (2 * place - 1) * BESIDE for at in range(1, len(names) + 1)]
             y, low, high = ([span[i] for span in spans] for i in range(3))
             series.append(Series(f"seeds {first} to {first + seeds - 1}", place, x, y, low, high, dots=True))
         tops = [value for one in series for value in (*one.y, *one.high) if math.isfinite(value)]
         most = 1.05 * max(tops, default=1.0)
         top = max(1.05, most) if name in ("use", "jain") else round_up(most)
         label = _axis(name)
-        panels.append(
-            (Axes(label, "law, and its bits", label, (0.5, len(laws) + 0.5), (0.0, top), x_names=names), series)
-        )
-    return picture(network.title, panels, len(laws))
+        places = list(names.values())
+        panels.append((Axes(label, what, label, (0.5, len(names) + 0.5), (0.0, top), x_names=places), series))
+    return picture(network.title, panels, len(names))
 
 
 def _axis(name: str) -> str:

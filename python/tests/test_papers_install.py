@@ -1,4 +1,4 @@
-"""The papers are a separate distribution, which `explicate` needs only for `reproduce`."""
+"""The papers are a separate distribution, which `explicate` needs only for `reproduce` and `study papers`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def test_both_distributions_have_one_version() -> None:
     assert f"explicate=={version}" in papers["dependencies"]
 
 
-def test_only_reproduce_imports_the_papers() -> None:
+def test_two_commands_import_the_papers_when_they_run() -> None:
     sources = sorted((ROOT / "python" / "explicate").rglob("*.py"))
-    assert [path.name for path in sources if "explicate_papers" in path.read_text(encoding="utf-8")] == ["reproduce.py"]
+    named = [path.name for path in sources if "explicate_papers" in path.read_text(encoding="utf-8")]
+    assert named == ["distribution.py", "reproduce.py", "study.py"]
     code = (
         "import fake_native; fake_native.install(); import sys, explicate.cli\n"
         "sys.exit(any(name.startswith('explicate_papers') for name in sys.modules))"
@@ -33,12 +34,16 @@ def test_only_reproduce_imports_the_papers() -> None:
     assert subprocess.run([sys.executable, "-c", code], env=child_environment(), check=False).returncode == 0
 
 
-def test_without_the_papers_reproduce_says_how_to_install_them(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["reproduce", "study papers"])
+def test_without_the_papers_a_command_says_how_to_install_them(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for name in [one for one in sys.modules if one.partition(".")[0] == "explicate_papers"]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "explicate_papers", None)
-    assert main(["reproduce", "--list"]) == 2
-    assert "pip install explicate-papers" in capsys.readouterr().err
+    assert main([*command.split(), "--list"]) == 2
+    said = capsys.readouterr().err
+    assert f"`explicate {command}` needs the papers' experiments: `pip install explicate-papers`" in said
 
 
 def test_papers_that_lack_a_module_are_a_defect(

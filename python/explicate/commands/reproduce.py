@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from explicate.commands import delivery, options, values
-from explicate.errors import BadInputError
+from explicate.commands import delivery, distribution, options, values
 
 EXAMPLES = (
     "explicate reproduce --list",
@@ -68,15 +67,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Reproduce experiments of the papers; 1 if a predicate does not hold."""
-    try:
-        from explicate_papers import command  # a distribution of its own
-    except ModuleNotFoundError as error:
-        if error.name != "explicate_papers":
-            raise
-        raise BadInputError(
-            "`explicate reproduce` needs the papers' experiments: `pip install explicate-papers`; "
-            "in a clone `make install` installs them"
-        ) from error
+    distribution.require("reproduce")
+    from explicate_papers import command
+
     kept = f"finished runs are kept in {Path(args.out or command.DEFAULT_STORE) / 'runs'}; the same command resumes"
     with delivery.keeping(kept):
         return command.reproduce(args)

@@ -6,34 +6,57 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from explicate import console, text
-from explicate.commands import delivery, options, values
+from explicate import console
+from explicate.commands import delivery, distribution, options, values
 from explicate.errors import BadInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from explicate.studies.bits import Record
-    from explicate.studies.tables import Network
+    from explicate.studies.tables import Law, Network
+    from explicate.studies.verdict import Values
 
 EXAMPLES = (
     "explicate study bits --list",
     "explicate study bits --quick --jobs 2 -o bits.json",
     "explicate study bits --only dumbbell-10,web --laws cubic,dctcp,xcp",
     "explicate study bits --only trace --trace lte.down wlan.up -o mine.json",
+    "explicate study papers --quick --jobs 2 -o papers.json",
 )
-STUDIES = ("bits",)
+STUDIES = ("bits", "papers")
 STORE = "explicate-study"
+
+
+class Study(Protocol):
+    """What a study has for this command: a module, here or, as its experiments, in the papers' distribution."""
+
+    NAME: str
+    NOTE: str
+
+    def chosen(
+        self, only: Sequence[str], laws: Sequence[str], *, quick: bool, traces: Sequence[str] = ()
+    ) -> tuple[Sequence[Network], Sequence[Law]]:
+        """Return the networks and laws with these names, or all, and recordings; raise BadInputError for an unknown name."""
+
+    def listing(self, networks: Sequence[Network]) -> str:
+        """Return what `--list` shows."""
+
+    def shown(self, network: Network, values: Values) -> str:
+        """Return a network's table and its verdict."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("what", metavar="STUDY", help="bits: how many bits does feedback need?")
+    parser.add_argument(
+        "what", metavar="STUDY",
+        help="bits: how many bits does feedback need? papers: are the protocols of the five papers still ahead?",
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the networks and the laws")
     parser.add_argument(
-        "--quick", action="store_true", help="fewer seeds, and a dumbbell at three rates instead of eleven"
+        "--quick", action="store_true", help="fewer seeds, and in bits a dumbbell at three rates instead of eleven"
     )
     parser.add_argument("--jobs", type=values.positive, default=None, help=options.PARALLEL)
     parser.add_argument(
@@ -62,21 +85,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run the study, or what is missing of it, and print tables and verdicts; 1 if a run failed."""
-    if args.what not in STUDIES:
-        raise BadInputError(f"there is no study {args.what!r}; the studies are: {', '.join(STUDIES)}")
+    study = _named(args.what)
+    if args.trace and study.NAME != "bits":
+        raise BadInputError(f"--trace adds recordings to the study bits, not to {study.NAME}")
+    networks, laws = study.chosen(args.only, args.laws, quick=args.quick, traces=args.trace)
+    if args.list:
+        console.show(study.listing(networks))
+        return 0
     from explicate.progress import ProgressLine
     from explicate.studies import bits
-    from explicate.studies.recordings import FAMILY, with_recordings
-    from explicate.studies.tables import tables
-
-    if FAMILY in args.only and not args.trace:
-        raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
-    known = with_recordings(tables(), args.trace) if args.trace else tables()
-    networks = known.chosen_networks(args.only, quick=args.quick)
-    laws = known.chosen_laws(args.laws)
-    if args.list:
-        _list(networks)
-        return 0
     _check_output(args.out)
     jobs = args.jobs or os.cpu_count() or 1
 
@@ -87,15 +104,29 @@ def execute(args: argparse.Namespace) -> int:
     with delivery.keeping(kept), ProgressLine(sys.stderr, "running") as progress:
         record = bits.perform(
             networks, laws, effort="quick" if args.quick else "full", store=Path(args.store),
-            jobs=jobs, progress=progress if progress.active else None, begin=begin,
+            jobs=jobs, progress=progress if progress.active else None, begin=begin, study=study.NAME,
         )  # fmt: skip
     if args.out:
         record.write(Path(args.out))
-    _show(record, networks)
+    _show(study, record, networks)
     for network, reasons in record.failed.items():
         for law, reason in reasons.items():
             console.complain(f"{network}, {law}: {reason}")
     return 1 if record.failed else 0
+
+
+def _named(name: str) -> Study:
+    """Return a study; raise BadInputError for an unknown name, or if its distribution is not installed."""
+    if name not in STUDIES:
+        raise BadInputError(f"there is no study {name!r}; the studies are: {', '.join(STUDIES)}")
+    if name == "bits":
+        from explicate.studies import bits
+
+        return bits
+    distribution.require(f"study {name}")
+    from explicate_papers.modern import study
+
+    return study
 
 
 def _check_output(name: str | None) -> None:
@@ -104,29 +135,9 @@ def _check_output(name: str | None) -> None:
         raise BadInputError(f"{name}: is no name for a file in a folder that exists; choose another one for -o")
 
 
-def _list(networks: Sequence[Network]) -> None:
-    from explicate.studies.tables import tables
-
-    console.show(text.table(["network", "what"], [[one.name, one.title] for one in networks]))
-    rows = [[law.name, str(law.bits), law.carried] for law in tables().laws]
-    console.show("\n" + text.table(["law", "bits", "feedback of the network"], rows))
-
-
-def _show(record: Record, networks: Sequence[Network]) -> None:
-    from explicate.studies import bits
-
+def _show(study: Study, record: Record, networks: Sequence[Network]) -> None:
     for network in networks:
-        found = record.values.get(network.name)
-        if found:
-            head, body = bits.table(network, found)
-            lines = [
-                f"{network.name}: {network.title}",
-                text.table(head, body),
-                *bits.verdict(network, found).sentences,
-            ]
-            console.show("\n".join(lines) + "\n")
-    console.note(
-        f"± is half the 95 % interval over 2 x {record.seeds} seeds; the bits of a law are judged against all laws "
-        "with fewer bits",
-        file=sys.stdout,
-    )
+        if found := record.values.get(network.name):
+            console.show(f"{network.name}: {network.title}\n{study.shown(network, found)}\n")
+    seeds = f"2 x {record.seeds} seeds"
+    console.note(f"± is half the 95 % interval over {seeds}; {study.NOTE}", file=sys.stdout)

@@ -1,6 +1,7 @@
 """How many bits does feedback need? Runs each law on each network with two blocks of seeds, and records the measures.
 
-Laws and networks are rows of ``bits.toml`` (`tables`); the rule of the verdict is `verdict`'s.
+Laws and networks are rows of ``bits.toml`` (`tables`); the rule of the verdict is `verdict`'s. Runs, measures and
+records serve other studies too, with networks and laws of their own.
 """
 
 from __future__ import annotations
@@ -10,32 +11,34 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from explicate import engine
+from explicate import engine, text
+from explicate.engine import Override
 from explicate.errors import BadInputError
 from explicate.files import write_text
 from explicate.identity import content_key
 from explicate.lab import Progress, run_source
 from explicate.results import Results
+from explicate.source import Source
 from explicate.studies.tables import STEP_S, Law, Network, Tables, tables
 from explicate.studies.verdict import MEASURES, Finding, Values, interval, judge, rungs, sentence
 from explicate.summary import jain_index
 from explicate.sweeps.work import units_of
 from explicate.text import amount, number
 
+NAME = "bits"
+NOTE = "the bits of a law are judged against all laws with fewer bits"
 FIRST_SEEDS = (1, 1001)
 """The first seed of each block."""
 SEEDS = {"quick": 5, "full": 20}
 """Seeds of a block."""
 VERSION = 1
 """Of the measures: a run that was measured by an older one is repeated."""
-WORDS = ("title", "question", "wanted", "drawn")
-"""Fields of a network that change no measure."""
 SHORT_BYTES, LONG_BYTES = 15_000, 150_000
 PAYLOAD = 1448 / 1500
 DIGITS = 6
@@ -153,6 +156,8 @@ class Job:
 
     network: Network
     law: Law
+    source: Source
+    overrides: Sequence[Override]
     seed: int
     key: str
 
@@ -166,13 +171,13 @@ def jobs_of(networks: Sequence[Network], laws: Sequence[Law], seeds: int) -> lis
     """Return all runs, network by network; raise ScenarioError if a scenario cannot be used."""
     made = []
     for network in networks:
-        measuring = {key: value for key, value in asdict(network).items() if key not in WORDS}
+        measuring = network.measuring()
         for law in laws:
-            source = network.source(law)
+            source, overrides = network.source(law), network.overrides(law)
             for first in FIRST_SEEDS:
-                for unit in units_of(source, {}, (), first, seeds, {}):
+                for unit in units_of(source, {}, overrides, first, seeds, {}):
                     key = content_key(unit.key, VERSION, measuring)
-                    made.append(Job(network, law, unit.seed, key))
+                    made.append(Job(network, law, source, overrides, unit.seed, key))
     return made
 
 
@@ -204,6 +209,7 @@ def perform(
     jobs: int = 1,
     progress: Progress | None = None,
     begin: Callable[[Extent], None] | None = None,
+    study: str = NAME,
 ) -> Record:
     """Run what `store` lacks, `jobs` runs at the same time, and return the record of all.
 
@@ -237,7 +243,7 @@ def perform(
         for name, value in there[job.key].items():
             blocks = by_measure.setdefault(name, [[] for _ in FIRST_SEEDS])
             blocks[job.seed >= FIRST_SEEDS[1]].append(value)
-    return Record(effort, count, engine.version(), values, failed)
+    return Record(effort, count, engine.version(), values, failed, study)
 
 
 def _finished(missing: Sequence[Job], store: Path | None, jobs: int) -> Iterator[tuple[Job, dict[str, float] | str]]:
@@ -269,7 +275,7 @@ def _run(job: Job, store: Path | None, stop: threading.Event) -> dict[str, float
         if stop.is_set():
             raise KeyboardInterrupt
 
-    results = run_source(job.network.source(job.law), (), seed=job.seed, runs=1, progress=look)
+    results = run_source(job.source, job.overrides, seed=job.seed, runs=1, progress=look)
     made = {name: _rounded(value) for name, value in measured(job.network, results).items()}
     if store is not None:
         write_text(_place(store, job), json.dumps({"law": job.law.name, "measures": _without_nan(made)}) + "\n")
@@ -319,10 +325,11 @@ class Record:
     version: str
     values: Mapping[str, Values]
     failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    study: str = NAME
 
     def write(self, path: Path) -> None:
         """Write the record as JSON, a line for each law of a network; raise OSError if that is not possible."""
-        about = {"study": "bits", **{key: getattr(self, key) for key in ("effort", "seeds", "version", "failed")}}
+        about = {key: getattr(self, key) for key in ("study", "effort", "seeds", "version", "failed")}
         rows = [
             f"  {json.dumps(name)}: {{\n"
             + ",\n".join(f"   {json.dumps(law)}: {json.dumps(_without_nan(one))}" for law, one in laws.items())
@@ -333,8 +340,9 @@ class Record:
         write_text(path, f'{head},\n "values": {{\n' + ",\n".join(rows) + "\n }\n}\n")
 
     @classmethod
-    def read(cls, path: Path) -> Record:
-        """Read what `write` wrote; raise BadInputError if it is not that, OSError if it cannot be read."""
+    def read(cls, path: Path, study: str = NAME) -> Record:
+        """Read what `write` wrote; raise BadInputError if it is not of `study`, OSError if it cannot be read."""
+        remedy = f"`explicate study {study} --quick -o {path}` writes one"
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
             values = {
@@ -347,10 +355,14 @@ class Record:
                 }
                 for network, laws in given["values"].items()
             }
-            return cls(given["effort"], given["seeds"], given["version"], values, given["failed"])
+            record = cls(
+                given["effort"], given["seeds"], given["version"], values, given["failed"], given["study"]
+            )  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            remedy = f"`explicate study bits --quick -o {path}` writes one"
             raise BadInputError(f"{path}: is not a record of this study ({error}); {remedy}") from error
+        if record.study != study:
+            raise BadInputError(f"{path}: is not a record of this study, but of {record.study}; {remedy}")
+        return record
 
 
 @dataclass(frozen=True)
@@ -360,6 +372,33 @@ class Verdict:
     findings: Mapping[str, Finding]
     rungs: Mapping[int, Sequence[Finding]]
     sentences: Sequence[str]
+
+
+def chosen(
+    only: Sequence[str], laws: Sequence[str], *, quick: bool, traces: Sequence[str] = ()
+) -> tuple[list[Network], list[Law]]:
+    """Return the networks and laws with these names, or all; raise BadInputError for an unknown name.
+
+    `traces` are recordings, each a network more.
+    """
+    from explicate.studies.recordings import FAMILY, with_recordings
+
+    if FAMILY in only and not traces:
+        raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
+    known = with_recordings(tables(), traces) if traces else tables()
+    return known.chosen_networks(only, quick=quick), known.chosen_laws(laws)
+
+
+def listing(networks: Sequence[Network]) -> str:
+    """Return `networks` and all laws as two tables."""
+    rows = [[law.name, str(law.bits), law.carried] for law in tables().laws]
+    shown = text.table(["network", "what"], [[one.name, one.title] for one in networks])
+    return f"{shown}\n\n{text.table(['law', 'bits', 'feedback of the network'], rows)}"
+
+
+def shown(network: Network, values: Values) -> str:
+    """Return what came out on a network: its table and the verdicts in words."""
+    return "\n".join([text.table(*table(network, values)), *verdict(network, values).sentences])
 
 
 def verdict(network: Network, values: Values, known: Tables | None = None) -> Verdict:
@@ -375,19 +414,23 @@ def verdict(network: Network, values: Values, known: Tables | None = None) -> Ve
 def table(network: Network, values: Values, known: Tables | None = None) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of a network's table: a law, its bits, each measure over all seeds, its word."""
     findings = verdict(network, values, known).findings
-    head = ["law", "bits"]
-    for name in network.measures:
-        unit = MEASURES[name].unit
-        head.append(f"{MEASURES[name].head}, {unit}" if unit else MEASURES[name].head)
+    head = ["law", "bits", *heads(network)]
     body = []
     for law in (known or tables()).laws:
         if law.name in values:
-            cells = [_cell([one for block in values[law.name][name] for one in block]) for name in network.measures]
+            cells = [cell([one for block in values[law.name][name] for one in block]) for name in network.measures]
             found = findings.get(law.name)
             body.append([law.label, str(law.bits), *cells, found.word.value if found else ""])
     return [*head, "its bits"], body
 
 
-def _cell(values: Sequence[float]) -> str:
+def heads(network: Network) -> list[str]:
+    """Return the heads of the columns of a network's measures."""
+    made = (MEASURES[name] for name in network.measures)
+    return [f"{one.head}, {one.unit}" if one.unit else one.head for one in made]
+
+
+def cell(values: Sequence[float]) -> str:
+    """Return a mean with half of its interval, as tables have it."""
     mean, low, high = interval(values)
     return number(mean) if math.isnan(low) else f"{number(mean)} ± {amount((high - low) / 2)}"

@@ -11,6 +11,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from explicate.engine import Override
 from explicate.errors import BadInputError
 from explicate.source import Source, value_text
 from explicate.studies.verdict import MEASURES
@@ -24,6 +25,8 @@ STEP_S = 0.5
 """How long a rate of a trace lasts."""
 WORKERS = 32
 """Hosts that answer at once in incast, from h3 on."""
+WORDS = ("title", "question", "wanted", "drawn")
+"""Fields of a network that change no measure."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +100,25 @@ class Network:
         named = MEASURES[measure].floor
         return max(self.rtt / 20, PACKET_KBIT / self.rate) if named is None else named
 
-    def text(self, law: Law) -> str:
-        """Return the scenario of `law` on this network."""
-        values = {
-            "rate": f"{self.rate:g}",
-            "tenfold": f"{10 * self.rate:g}",
+    def constants(self) -> dict[str, str]:
+        """Return what queues and routers of laws take from the network, by the name behind the $."""
+        return {
             "limit": str(self.limit_packets),
             "mark": str(self.mark_packets),
             "delta": f"{max(133.0, 0.7 * self.rtt):g}",
             "t_rho": f"{max(200.0, 1.25 * self.rtt):g}",
             "interval": f"{max(100.0, self.rtt):g}",
+        }
+
+    def measuring(self) -> dict[str, Any]:
+        """Return all fields that decide what a run's measures are."""
+        return {one.name: getattr(self, one.name) for one in fields(Network) if one.name not in WORDS}
+
+    def text(self, law: Law) -> str:
+        """Return the scenario of `law` on this network."""
+        values = self.constants() | {
+            "rate": f"{self.rate:g}",
+            "tenfold": f"{10 * self.rate:g}",
             "mean": f"{self.mean_mbps:.2f}",
             "steps": _toml([{"at": f"{STEP_S * i:g}s", "rate": f"{r:g}Mbit/s"} for i, r in enumerate(self.trace)]),
             "workers": _toml([f"h{i + 3}" for i in range(WORKERS)]),
@@ -124,6 +136,10 @@ class Network:
     def source(self, law: Law) -> Source:
         """Return the scenario with a name for messages."""
         return Source(self.text(law), f"<{self.name}, {law.name}>", ".")
+
+    def overrides(self, _law: Law, /) -> Sequence[Override]:
+        """Return the settings on top of the scenario of a law: none, unless a kind of network has some."""
+        return ()
 
 
 def _toml(value: Any) -> str:
