@@ -17,6 +17,7 @@ import pytest
 
 from explicate.cli import BAD_INPUT, main
 from explicate.errors import BadInputError
+from explicate.lab import run_source
 from explicate.studies import bits, recordings
 from explicate.studies.bits import Record
 from explicate.studies.tables import Network, Tables, tables
@@ -322,7 +323,7 @@ def test_the_command_prints_tables_and_verdicts(
 
 @pytest.mark.usefixtures("native_real")
 def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    laws, run, runs, armed = tables().chosen_laws(["cubic"]), bits.run_source, list[int](), [True]
+    laws, run, runs, armed = tables().chosen_laws(["cubic"]), run_source, list[int](), [True]
 
     def stopped(*args: Any, **kwargs: Any) -> Any:
         runs.append(kwargs["seed"])
