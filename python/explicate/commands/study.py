@@ -39,7 +39,7 @@ class Study(Protocol):
     def chosen(
         self, only: Sequence[str], laws: Sequence[str], *, quick: bool, traces: Sequence[str] = ()
     ) -> tuple[Sequence[Network], Sequence[Law]]:
-        """Return the networks and laws with these names, or all, and recordings; raise BadInputError for an unknown name."""
+        """Return the networks and laws with these names, or all; raise BadInputError for an unknown name."""
 
     def listing(self, networks: Sequence[Network]) -> str:
         """Return what `--list` shows."""
@@ -94,6 +94,7 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     from explicate.progress import ProgressLine
     from explicate.studies import bits
+
     _check_output(args.out)
     jobs = args.jobs or os.cpu_count() or 1
 

@@ -25,6 +25,7 @@ from explicate.identity import content_key
 from explicate.lab import Progress, run_source
 from explicate.results import Results
 from explicate.source import Source
+from explicate.studies.recordings import FAMILY, with_recordings
 from explicate.studies.tables import STEP_S, Law, Network, Tables, tables
 from explicate.studies.verdict import MEASURES, Finding, Values, interval, judge, rungs, sentence
 from explicate.summary import jain_index
@@ -381,8 +382,6 @@ def chosen(
 
     `traces` are recordings, each a network more.
     """
-    from explicate.studies.recordings import FAMILY, with_recordings
-
     if FAMILY in only and not traces:
         raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
     known = with_recordings(tables(), traces) if traces else tables()
