@@ -2,8 +2,8 @@
 //! flow into a packet that the flow's sender put at the front of a QUIC datagram.
 //!
 //! Source: draft-ietf-scone-protocol-07 of 20 August 2026 (tag of the group's repository, commit a8772ea), sections
-//! "SCONE Packet", "Rate Signals" and "Applying Throughput Advice Signals". The tests compare rates and bytes with those
-//! of picoquic (d199d45), neqo (80ca01e), google/quiche (f44fa9f) and mvfst (979f26a), all of August 2026.
+//! "SCONE Packet", "Rate Signals" and "Applying Throughput Advice Signals". The tests compare rates and bytes with
+//! those of picoquic (d199d45), neqo (80ca01e), google/quiche (f44fa9f) and mvfst (979f26a), all of August 2026.
 //!
 //! A SCONE packet is a QUIC packet with a long header (RFC 8999), the first of a datagram, before another packet:
 //!
@@ -15,17 +15,21 @@
 //! | | length of the source connection ID, then the ID |
 //!
 //! The signal n has seven bits. From 0 to 126 it means 100 kbit/s 10^(n/20); 127 means no advice, which is what senders
-//! write.
+//! write. [`rewrite`] is what a network element does with a packet.
 
 use super::be32;
 use crate::units::Time;
+
+mod element;
+
+pub use element::{Counters, EVERY, Element, GROUP, MOST, Outcome, Tuple, rewrite};
 
 /// The draft that this file follows.
 pub const DRAFT: &str = "draft-ietf-scone-protocol-07";
 /// The monitoring period: how long an endpoint follows advice, and the time over which the advised rate is an average.
 pub const PERIOD: Time = Time::secs(67);
 
-/// The version of SCONE packets, without its highest bit.
+/// The version of SCONE packets without its highest bit.
 const VERSION: u32 = 0x6f7d_c0fd;
 /// The bit of a version that belongs to the signal.
 const LOW_BIT: u32 = 1 << 31;
@@ -130,8 +134,8 @@ pub struct SconePacket<'a> {
 }
 
 impl<'a> SconePacket<'a> {
-    /// Parses the payload of a UDP datagram. `None` unless it begins with a SCONE packet, and has behind it another QUIC
-    /// packet to the same destination connection ID: no endpoint accepts the advice of any other datagram.
+    /// Parses the payload of a UDP datagram. `None` unless it begins with a SCONE packet, before another QUIC packet to
+    /// the same destination connection ID: no endpoint accepts the advice of any other datagram.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Option<SconePacket<'a>> {
         let (head, after) = datagram.split_first_chunk::<VERSION_END>()?;
