@@ -119,7 +119,7 @@ fn open<'a>(
 ) -> Result<Vec<Interface>> {
     let names: Vec<&str> = names.collect();
     // Properties are judged before interfaces are opened.
-    let output = |(number, (link, basis)): (usize, (&Link, &Option<Basis>))| {
+    let output = |(number, (link, basis)): (usize, (&Link, &Option<Basis>))| -> Result<Output> {
         let mut output = Output::new(port(link, number as u32, args.seed, ALL, None), link.delay);
         output.scone = basis.map(|basis| advising(names[number], &output.port, basis)).transpose()?;
         Ok(output)
@@ -353,4 +353,41 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
     report["cpu_us_per_frame"] = json!(cpu as f64 / 1e3 / c.sent.max(1) as f64);
     report["ports"] = json!(ports);
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::text_of;
+
+    /// A port that shares its line by numbers of flows has a fair rate, and so has one whose controller computes one.
+    #[test]
+    fn a_port_without_a_fair_rate_is_refused() {
+        let judged = |controller: &str, more: &str| {
+            let link = words::link("eth1", &format!("rate = \"10Mbit/s\"{more}"), Some(controller)).unwrap();
+            advising("eth1", &port(&link, 0, 1, ALL, None), Basis::Fair).map(|_| ())
+        };
+        assert!(judged("vcp", "").is_ok() && judged("xcp", ", share_by_flows = false").is_ok());
+        for (controller, more) in [("vcp", ", share_by_flows = false"), ("xcp", ", router = \"none\"")] {
+            let error = judged(controller, more).unwrap_err().to_string();
+            assert!(error.starts_with("eth1: ") && error.contains("advise a rate"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_port_advises_is_in_reports_and_metrics() {
+        let mut told = json!({ "name": "eth1" });
+        for (key, value) in scone_variables(&Scone::new(Basis::Rate(45e6), 1)) {
+            told[key] = value;
+        }
+        assert_eq!(told["scone"], "draft-ietf-scone-protocol-07");
+        let line = "; SCONE advises 44.668 Mbit/s: lowered 0, kept 0, limited 0, left alone 0";
+        assert_eq!(scone_line(&told), line);
+        let text = text_of(json!({ "ports": [told] }));
+        for counter in ["lowered", "kept", "limited", "fragments", "extensions", "partial"] {
+            let series = format!("explicated_port_scone_{counter}_total{{port=\"eth1\"}} 0");
+            assert!(text.contains(&series), "{series}: {text}");
+        }
+        assert!(text.contains("explicated_port_scone_signal{port=\"eth1\"} 53"), "{text}");
+    }
 }
