@@ -169,7 +169,8 @@ pub fn rewrite(packet: &mut [u8], partial: bool, advice: Advice, may: impl FnOnc
     let [high, low] = lowered.put(old.to_be_bytes());
     (packet[at], packet[at + 1]) = (high, low);
     if checksum != 0 {
-        packet[sum..sum + 2].copy_from_slice(&corrected(checksum, old, word(packet, at)).to_be_bytes());
+        let right = corrected(checksum, old, word(packet, at));
+        packet[sum..sum + 2].copy_from_slice(&right.to_be_bytes());
     }
     Outcome::Lowered
 }
