@@ -139,7 +139,7 @@ impl<'a> SconePacket<'a> {
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Option<SconePacket<'a>> {
         let (head, after) = datagram.split_first_chunk::<VERSION_END>()?;
-        if head[0] & LONG == 0 || !is_scone(be32(head, 1)) {
+        if !may_be_scone(head) {
             return None;
         }
         let (destination, after) = connection_id(after)?;
@@ -161,6 +161,12 @@ impl<'a> SconePacket<'a> {
     }
 }
 
+/// Whether a datagram begins with a long header and the version of a SCONE packet.
+#[inline]
+fn may_be_scone(datagram: &[u8]) -> bool {
+    let head = datagram.first_chunk::<VERSION_END>();
+    head.is_some_and(|head| head[0] & LONG != 0 && is_scone(be32(head, 1)))
+}
 /// Whether this is the version of a SCONE packet.
 fn is_scone(version: u32) -> bool {
     version & !LOW_BIT == VERSION

@@ -12,7 +12,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::{Advice, PERIOD, SconePacket};
+use super::{Advice, PERIOD, SconePacket, may_be_scone};
 use crate::rng::drawn;
 use crate::units::Time;
 
@@ -152,6 +152,26 @@ fn behind_extensions(packet: &[u8], first: u8) -> Option<(usize, Option<Outcome>
 /// it was wrong it stays wrong.
 #[inline]
 pub fn rewrite(packet: &mut [u8], partial: bool, advice: Advice, may: impl FnOnce(Tuple<'_>) -> bool) -> Outcome {
+    if is_surely_other(packet) {
+        return Outcome::Other;
+    }
+    rewrite_likely(packet, partial, advice, may)
+}
+
+/// Whether a packet is no SCONE packet by the bytes where its version would be: most are not, and that costs little.
+/// False for headers of other lengths.
+#[inline]
+fn is_surely_other(packet: &[u8]) -> bool {
+    let at = match packet {
+        [0x45, ..] => 20 + UDP_LEN,
+        [first, _, _, _, _, _, UDP, ..] if first >> 4 == 6 => 40 + UDP_LEN,
+        _ => return false,
+    };
+    !packet.get(at..).is_some_and(may_be_scone)
+}
+
+/// [`rewrite`] for a packet that may be SCONE.
+fn rewrite_likely(packet: &mut [u8], partial: bool, advice: Advice, may: impl FnOnce(Tuple<'_>) -> bool) -> Outcome {
     let Some(Datagram { addresses, udp, end, obstacle }) = Datagram::find(packet) else { return Outcome::Other };
     let (at, sum) = (udp + UDP_LEN, udp + 6);
     let Some(scone) = SconePacket::parse(&packet[at..end]) else { return Outcome::Other };
