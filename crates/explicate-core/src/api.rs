@@ -286,6 +286,11 @@ pub trait Router: Send {
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
+    /// The rate that it has for each flow, bytes/s, for advice to flows that it does not answer
+    /// ([`crate::wire::scone`]); `None` if it computes none.
+    fn fair_rate(&self, _port: &PortView) -> Option<f64> {
+        None
+    }
     /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

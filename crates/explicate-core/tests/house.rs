@@ -144,7 +144,7 @@ fn source(path: &str) -> PathBuf {
 #[test]
 fn the_wire_knows_no_protocol() {
     let mut files = vec![source("wire.rs")];
-    files.extend(fs::read_dir(source("wire")).unwrap().map(|entry| entry.unwrap().path()));
+    files.extend(files_in(&source("wire")));
     assert!(files.len() >= 5, "{files:?}");
     for path in files {
         let text = fs::read_to_string(&path).unwrap().to_lowercase();

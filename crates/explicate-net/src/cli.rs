@@ -286,7 +286,8 @@ pub struct Recv {
 #[derive(Args, Debug)]
 pub struct Router {
     /// Interface, optionally with its queue and controller as in a scenario's `[[link]]`: `eth1` or
-    /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
+    /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`; with `scone = { advise = "45Mbit/s" }`, or
+    /// "fair" or "measured", it lowers the advice in SCONE packets of QUIC flows
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
     /// Protocol of the controllers at ports that have a rate

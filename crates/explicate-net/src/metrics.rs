@@ -256,6 +256,12 @@ const COUNTERS: &[(&str, &str)] = &[
     ("port_packets_sent", "QUIC packets sent to this peer of the gateway."),
     ("port_received_bytes", "UDP bytes from this peer of the gateway, in the present tunnel."),
     ("port_repaired", "Datagrams from this peer of the gateway that parity repaired."),
+    ("port_scone_extensions", "SCONE packets behind IPv6 extension headers, left alone."),
+    ("port_scone_fragments", "SCONE packets in fragments, left alone."),
+    ("port_scone_kept", "SCONE packets whose advice was as low already."),
+    ("port_scone_limited", "SCONE packets left alone because their flow had its number of changes."),
+    ("port_scone_lowered", "SCONE packets whose advice was lowered."),
+    ("port_scone_partial", "SCONE packets whose checksum was not computed yet, left alone."),
     ("port_sent_bytes", "UDP bytes to this peer of the gateway, in the present tunnel."),
 ];
 
@@ -286,6 +292,8 @@ const GAUGES: &[(&str, &str)] = &[
     ("port_queue_packets", "Packets in the queue."),
     ("port_rate_bps", "Configured rate."),
     ("port_rtt_ms", "Round-trip time to this peer of the gateway."),
+    ("port_scone_advice_bps", "Rate that the port advises by SCONE."),
+    ("port_scone_signal", "The same as a signal of SCONE: 127 is no advice."),
     ("port_up", "Whether this peer of the gateway is connected."),
     ("port_window_bytes", "Congestion window to this peer of the gateway."),
 ];

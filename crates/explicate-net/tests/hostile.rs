@@ -19,6 +19,7 @@ use explicate_net::forward::frame::{self, Anomaly as Odd, IP, Kind, Parsed, pars
 use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
+use explicate_net::forward::scone::{Basis, Scone};
 use explicate_net::sys::OFFLOAD_LEN;
 use explicate_scenario::model::Scenario;
 
@@ -62,7 +63,9 @@ impl Middle {
         let scenario = Scenario::parse(&text, "hostile", Path::new("."), &[]).unwrap();
         let output = |name: &str| {
             let link = scenario.links.iter().find(|l| l.name == name).unwrap();
-            Output::new(port(link, 0, 1, u64::MAX, None), link.delay)
+            let mut output = Output::new(port(link, 0, 1, u64::MAX, None), link.delay);
+            output.scone = Some(Box::new(Scone::new(Basis::Rate(1e6), 1)));
+            output
         };
         let protocol = registry::resolve("xcp_i").unwrap().protocol;
         let speaker = Speaker::new(protocol, &Values::default(), ROUTER, Rng::stream(1, "agent")).unwrap();

@@ -97,6 +97,12 @@ impl Division {
     pub(super) fn departed(&mut self, class: usize, bytes: u16) {
         self.sent[class] += bytes as u64;
     }
+    /// The number of flows of both classes together; at least one.
+    pub(super) fn flows(&self) -> f64 {
+        let sum: f64 = self.flows.iter().map(|flows| flows.sum).sum();
+        let squares: f64 = self.flows.iter().map(|flows| flows.squares).sum();
+        if squares > 0.0 { (sum * sum / squares).max(1.0) } else { 1.0 }
+    }
     /// The new parts of the classes; `capacity` is that of the line, bytes/s.
     pub(super) fn moved(&mut self, now: Time, capacity: f64) -> [Part; 2] {
         let seconds = now.since(self.began).as_secs_f64();
@@ -147,6 +153,18 @@ mod tests {
             division.moved(Time::millis(100 * i), 1e6);
         });
         assert_eq!(division.moved(Time::secs(41), 1e6)[0].share, 0.5);
+    }
+
+    /// Three flows of 1000 B in one class, two of 1000 and one of 500 in the other: 5500^2 / 5,250,000.
+    #[test]
+    fn flows_of_both_classes_are_alike() {
+        let mut division = Division::new();
+        assert_eq!(division.flows(), 1.0, "none sends");
+        (0..3).for_each(|i| division.arrived(0, &data(i, 1000)));
+        assert!((division.flows() - 3.0).abs() < 1e-9, "the other class is idle");
+        (10..12).for_each(|i| division.arrived(1, &data(i, 1000)));
+        division.arrived(1, &data(12, 500));
+        assert!((division.flows() - 5500.0 * 5500.0 / 5.25e6).abs() < 1e-9, "{}", division.flows());
     }
 
     #[test]

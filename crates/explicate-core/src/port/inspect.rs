@@ -66,6 +66,20 @@ impl Port {
         }
     }
 
+    /// The rate of each flow if all at this port had the same, bytes/s: the capacity divided by the number of flows
+    /// where two classes [divide](Port::divide_by_flows) the line, otherwise what the one controller computes, if it
+    /// does. Catch up first.
+    pub fn fair_rate(&self) -> Option<f64> {
+        let Some(scheduler) = self.scheduler.as_deref() else {
+            return self.control.router.as_deref()?.fair_rate(&self.view);
+        };
+        if let Some(division) = &scheduler.division {
+            return Some(self.view.capacity / division.flows());
+        }
+        let [class] = &scheduler.classes[..] else { return None };
+        class.control.router.as_deref()?.fair_rate(&scheduler.view(0, self.view.capacity))
+    }
+
     /// Number of classes with queues of their own.
     pub fn classes(&self) -> usize {
         self.scheduler.as_deref().map_or(1, |l| l.classes.len())

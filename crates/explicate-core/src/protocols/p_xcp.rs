@@ -106,6 +106,9 @@ impl Router for PXcpRouter {
     fn next_timer(&self) -> Time {
         self.xcp.next_timer()
     }
+    fn fair_rate(&self, port: &PortView) -> Option<f64> {
+        self.xcp.fair_rate(port)
+    }
     fn probe(&self, put: Probe<'_>) {
         self.xcp.probe(put);
         put("limited_x_s", self.limited_x);

@@ -3,6 +3,7 @@
 use explicate_build::ports::port;
 use explicate_core::port::Port;
 use explicate_core::units::{Time, per_second};
+use explicate_core::wire::scone::{Advice, DRAFT};
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
@@ -11,7 +12,9 @@ use super::words;
 use crate::cli::{self, Forwarding};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
+use crate::files::pairing::random;
 use crate::forward::output::Output;
+use crate::forward::scone::{Basis, Scone};
 use crate::forward::{Forwarder, HELD_BY_FEW, Interface, Mode};
 use crate::metrics::Metrics;
 use crate::sys;
@@ -74,9 +77,13 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
     if words::link("a port", "rate = \"1Gbit/s\"", Some(&args.controller))?.routers.is_empty() {
         return Err(Error::Input(format!("`{}` has no controller for routers", args.controller)));
     }
-    let links = ports.iter().map(|(name, properties)| words::link(name, properties, Some(&args.controller)));
-    let links = links.collect::<Result<Vec<_>>>()?;
-    let interfaces = open(names(), &links, &args.common)?;
+    let (mut links, mut advised) = (Vec::new(), Vec::new());
+    for (name, properties) in &ports {
+        let (basis, properties) = words::advice(name, properties)?;
+        links.push(words::link(name, &properties, Some(&args.controller))?);
+        advised.push(basis);
+    }
+    let interfaces = open(names(), &links, &advised, &args.common)?;
     warn_of_offloads(names());
     let apart = Time::micros(args.coalesce);
     forward(interfaces, &links, Mode::Router, &args.common, |forwarder| forwarder.keep_apart(apart))
@@ -86,10 +93,16 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
     let names = || [&args.a[..], &args.b].into_iter();
     distinct(names())?;
     let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
+    for properties in [there, back] {
+        if let (Some(_), _) = words::advice("the link", properties)? {
+            let message = "`scone` is a property of a port of `explicated router`; a link advises nothing";
+            return Err(Error::Input(message.to_string()));
+        }
+    }
     let there = words::link(&format!("{}->{}", args.a, args.b), there, None)?;
     // Frames from one interface leave through the other.
     let links = [words::link(&format!("{}->{}", args.b, args.a), back, None)?, there];
-    let interfaces = open(names(), &links, &args.common)?;
+    let interfaces = open(names(), &links, &[None, None], &args.common)?;
     forward(interfaces, &links, Mode::Link, &args.common, |forwarder| {
         if let Some(vlan) = args.tag {
             forwarder.tag(vlan);
@@ -97,13 +110,47 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
     })
 }
 
-/// Opens interfaces, each with the port and the delay of its link.
-fn open<'a>(names: impl Iterator<Item = &'a str>, links: &[Link], args: &Forwarding) -> Result<Vec<Interface>> {
-    let open = |(number, (name, link)): (usize, (&str, &Link))| {
-        let port = port(link, number as u32, args.seed, ALL, None);
-        Interface::holding(HELD_BY_FEW, name, Output::new(port, link.delay))
+/// Opens interfaces, each with the port and the delay of its link, and with what it advises.
+fn open<'a>(
+    names: impl Iterator<Item = &'a str>,
+    links: &[Link],
+    advised: &[Option<Basis>],
+    args: &Forwarding,
+) -> Result<Vec<Interface>> {
+    let names: Vec<&str> = names.collect();
+    // Properties are judged before interfaces are opened.
+    let output = |(number, (link, basis)): (usize, (&Link, &Option<Basis>))| -> Result<Output> {
+        let mut output = Output::new(port(link, number as u32, args.seed, ALL, None), link.delay);
+        output.scone = basis.map(|basis| advising(names[number], &output.port, basis)).transpose()?;
+        Ok(output)
     };
-    names.zip(links).enumerate().map(open).collect()
+    let outputs: Result<Vec<Output>> = links.iter().zip(advised).enumerate().map(output).collect();
+    names.iter().zip(outputs?).map(|(name, output)| Interface::holding(HELD_BY_FEW, name, output)).collect()
+}
+
+/// The SCONE element of a port.
+fn advising(name: &str, port: &Port, basis: Basis) -> Result<Box<Scone>> {
+    if basis == Basis::Fair && port.fair_rate().is_none() {
+        return Err(Error::Input(format!(
+            "{name}: `scone = {{ advise = \"fair\" }}`: this port has no rate for one flow, because its controller \
+             computes none and its line is not shared by numbers of flows; leave out `classes` and `share_by_flows`, \
+             or advise a rate, as in \"45Mbit/s\""
+        )));
+    }
+    let scone = Scone::new(basis, u64::from_ne_bytes(random()?));
+    let what = match basis {
+        Basis::Rate(_) => spoken(scone.advice()),
+        Basis::Fair => "the fair rate of a flow".to_string(),
+        Basis::Measured => "the rate at which it sends while packets wait".to_string(),
+    };
+    // It writes into packets of others: that is never silent.
+    tracing::warn!("{name} lowers the advice in SCONE packets of QUIC flows ({DRAFT}) to {what}");
+    Ok(Box::new(scone))
+}
+
+/// Advice in words.
+fn spoken(advice: Advice) -> String {
+    advice.rate().map_or_else(|| "nothing yet".to_string(), |bits| format!("{:.3} Mbit/s", bits / 1e6))
 }
 
 fn forward(
@@ -194,7 +241,7 @@ fn shown(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter
         report["refused"],
     );
     let port = |port: &Value| {
-        format!(
+        let line = format!(
             "  {}: {:.3} Mbit/s of {:.3}; dropped {}, lost {}, marked {}, waiting {} packets; delay asked {} ms, late by p50 {} us, p99 {} us",
             port["name"].as_str().unwrap_or(""),
             port["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
@@ -206,10 +253,40 @@ fn shown(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter
             port["delay_ms"],
             port["late_p50_us"],
             port["late_p99_us"],
-        )
+        );
+        if port["scone"].is_string() { line + &scone_line(port) } else { line }
     };
     let ports = report["ports"].as_array().into_iter().flatten().map(port);
     std::iter::once(head).chain(ports).collect::<Vec<_>>().join("\n")
+}
+
+/// What a port's SCONE element has done, in words.
+fn scone_line(port: &Value) -> String {
+    let number = |key: &str| port[key].as_u64().unwrap_or(0);
+    let unserved = number("scone_fragments") + number("scone_extensions") + number("scone_partial");
+    let advice = Advice::from_index(number("scone_signal") as u8).unwrap_or(Advice::NONE);
+    format!(
+        "; SCONE advises {}: lowered {}, kept {}, limited {}, left alone {unserved}",
+        spoken(advice),
+        number("scone_lowered"),
+        number("scone_kept"),
+        number("scone_limited"),
+    )
+}
+
+/// The variables of a port's SCONE element.
+fn scone_variables(scone: &Scone) -> [(&'static str, Value); 8] {
+    let counters = scone.counters();
+    [
+        ("scone", json!(DRAFT)),
+        ("scone_signal", json!(scone.advice().index())),
+        ("scone_lowered", json!(counters.lowered)),
+        ("scone_kept", json!(counters.kept)),
+        ("scone_limited", json!(counters.limited)),
+        ("scone_fragments", json!(counters.fragments)),
+        ("scone_extensions", json!(counters.extensions)),
+        ("scone_partial", json!(counters.partial)),
+    ]
 }
 
 /// The variables of a port's classes, if it has several.
@@ -242,7 +319,7 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
                 variables.insert(name.to_string(), json!(value));
             });
             let classes = classes(&output.port, link);
-            json!({
+            let mut told = json!({
                 "name": interface.name,
                 "rate_bps": link.rate.0,
                 "bits_per_second": rate,
@@ -260,7 +337,14 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
                 "late_p99_us": output.late.percentile(0.99).0 as f64 / 1e3,
                 "variables": variables,
                 "classes": classes,
-            })
+            });
+            for (key, value) in output.scone.iter().flat_map(|scone| scone_variables(scone)) {
+                told[key] = value;
+            }
+            if let Some(bits) = output.scone.as_ref().and_then(|scone| scone.advice().rate()) {
+                told["scone_advice_bps"] = json!(bits);
+            }
+            told
         })
         .collect();
     let mut report = json!(c);
@@ -269,4 +353,41 @@ fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Mete
     report["cpu_us_per_frame"] = json!(cpu as f64 / 1e3 / c.sent.max(1) as f64);
     report["ports"] = json!(ports);
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::text_of;
+
+    /// A port that shares its line by numbers of flows has a fair rate, and so has one whose controller computes one.
+    #[test]
+    fn a_port_without_a_fair_rate_is_refused() {
+        let judged = |controller: &str, more: &str| {
+            let link = words::link("eth1", &format!("rate = \"10Mbit/s\"{more}"), Some(controller)).unwrap();
+            advising("eth1", &port(&link, 0, 1, ALL, None), Basis::Fair).map(|_| ())
+        };
+        assert!(judged("vcp", "").is_ok() && judged("xcp", ", share_by_flows = false").is_ok());
+        for (controller, more) in [("vcp", ", share_by_flows = false"), ("xcp", ", router = \"none\"")] {
+            let error = judged(controller, more).unwrap_err().to_string();
+            assert!(error.starts_with("eth1: ") && error.contains("advise a rate"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_port_advises_is_in_reports_and_metrics() {
+        let mut told = json!({ "name": "eth1" });
+        for (key, value) in scone_variables(&Scone::new(Basis::Rate(45e6), 1)) {
+            told[key] = value;
+        }
+        assert_eq!(told["scone"], "draft-ietf-scone-protocol-07");
+        let line = "; SCONE advises 44.668 Mbit/s: lowered 0, kept 0, limited 0, left alone 0";
+        assert_eq!(scone_line(&told), line);
+        let text = text_of(json!({ "ports": [told] }));
+        for counter in ["lowered", "kept", "limited", "fragments", "extensions", "partial"] {
+            let series = format!("explicated_port_scone_{counter}_total{{port=\"eth1\"}} 0");
+            assert!(text.contains(&series), "{series}: {text}");
+        }
+        assert!(text.contains("explicated_port_scone_signal{port=\"eth1\"} 53"), "{text}");
+    }
 }

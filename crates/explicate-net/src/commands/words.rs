@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use explicate_core::presets::DEFAULT_FALLBACK;
+use explicate_core::wire::scone::Advice;
 use explicate_scenario::model::{FlowGroup, Link, Scenario};
 use explicate_scenario::problem::{Problem, Problems, Site};
 
 use crate::error::{Error, Result};
+use crate::forward::scone::Basis;
 
 /// A TOML string with these characters.
 pub(super) fn quoted(text: &str) -> String {
@@ -60,6 +62,74 @@ fn outermost(text: &str) -> String {
         false
     };
     text.chars().filter(|c| keep(*c)).collect()
+}
+
+/// Properties, divided at their commas.
+fn properties(text: &str) -> Vec<&str> {
+    let (mut depth, mut quoted, mut from, mut parts) = (0, false, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if depth == 0 && !quoted => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+/// The key of a property.
+fn key(property: &str) -> &str {
+    property.split('=').next().unwrap_or_default().trim()
+}
+
+/// A port's property `scone`.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SconeTable {
+    advise: String,
+}
+/// The same, with its key.
+#[derive(serde::Deserialize)]
+struct SconeProperty {
+    scone: SconeTable,
+}
+
+/// What a port with these properties advises by SCONE, if anything, and its other properties, which are a link's.
+pub(super) fn advice(what: &str, text: &str) -> Result<(Option<Basis>, String)> {
+    let (found, others): (Vec<&str>, Vec<&str>) =
+        properties(text).into_iter().partition(|property| key(property) == "scone");
+    let [written] = found[..] else {
+        return match found.len() {
+            0 => Ok((None, text.to_string())),
+            _ => Err(Error::Input(format!("{what}: `scone` is there twice; keep one"))),
+        };
+    };
+    let fail = |message: String| {
+        let form = "write `scone = { advise = \"45Mbit/s\" }`, or \"fair\" or \"measured\" for the rate";
+        Error::Input(format!("{what}: at `{}`: {message}; {form}", written.trim()))
+    };
+    let read = toml::from_str(written.trim()).map_err(|error: toml::de::Error| fail(error.message().to_string()));
+    let SconeProperty { scone } = read?;
+    let basis = match scone.advise.as_str() {
+        "fair" => Basis::Fair,
+        "measured" => Basis::Measured,
+        rate => {
+            let bits = explicate_scenario::rate(rate).map_err(fail)?.0 as f64;
+            if Advice::at_most(bits).rate().is_some_and(|least| bits < least) {
+                return Err(fail(format!("{rate} is below 100 kbit/s, the lowest rate that SCONE has")));
+            }
+            Basis::Rate(bits)
+        }
+    };
+    if !matches!(basis, Basis::Rate(_)) && !others.iter().any(|property| key(property) == "rate") {
+        return Err(fail(format!("\"{}\" needs a `rate` at this port too", scone.advise)));
+    }
+    Ok((Some(basis), others.join(",")))
 }
 
 /// A link with these properties. Its port gets the controllers of a protocol (or none), unless the properties name
@@ -147,6 +217,41 @@ mod tests {
         assert!(comma.contains("missing comma") && !comma.contains(":1:"), "{comma}");
         for nonsense in ["ä = 3", "}", "]]", "rate = \"5Mbit/s\"\nrate = 3", "\"", "rate = \"5Mbit/s\", ä = €"] {
             assert!(message(nonsense).starts_with("eth1: "), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_port_advises_what_its_properties_say() {
+        let of = |properties| advice("eth1", properties).unwrap();
+        assert_eq!(of("rate = \"9Mbit/s\""), (None, "rate = \"9Mbit/s\"".to_string()));
+        assert_eq!(of("").0, None);
+        let (basis, rest) = of("scone = { advise = \"45Mbit/s\" }");
+        assert_eq!((basis, rest.as_str()), (Some(Basis::Rate(45e6)), ""));
+        let (basis, rest) =
+            of("rate = \"9Mbit/s\", scone = { advise = \"fair\" }, queue = { kind = \"droptail\", limit = \"250kB\" }");
+        assert_eq!(basis, Some(Basis::Fair));
+        assert_eq!(rest, "rate = \"9Mbit/s\", queue = { kind = \"droptail\", limit = \"250kB\" }");
+        assert!(link("eth1", &rest, Some("xcp")).unwrap().divides());
+        assert_eq!(of("scone={advise=\"measured\"},rate=\"9Mbit/s\"").0, Some(Basis::Measured));
+    }
+
+    #[test]
+    fn bad_advice_is_told_with_its_remedy() {
+        let message = |properties: &str| advice("eth1", properties).unwrap_err().to_string();
+        for (properties, says) in [
+            ("scone = { advise = \"often\" }", "`often` is not a rate"),
+            ("scone = { advise = 45Mbit/s }", "at `scone = { advise = 45Mbit/s }`: "),
+            ("scone = { advise = \"50kbit/s\" }", "50kbit/s is below 100 kbit/s"),
+            ("scone = { advice = \"fair\" }", "advice"),
+            ("scone = { advise = \"fair\", every = \"5s\" }, rate = \"1Mbit/s\"", "every"),
+            ("scone = true", "write `scone = { advise = \"45Mbit/s\" }`"),
+            ("scone", "write `scone = { advise = \"45Mbit/s\" }`"),
+            ("scone = { advise = \"fair\" }", "\"fair\" needs a `rate` at this port too"),
+            ("scone = { advise = \"measured\" }, delay = \"1ms\"", "\"measured\" needs a `rate`"),
+            ("scone = { advise = \"fair\" }, scone = { advise = \"1Mbit/s\" }", "`scone` is there twice"),
+        ] {
+            let told = message(properties);
+            assert!(told.starts_with("eth1: ") && told.contains(says), "{properties}: {told}");
         }
     }
 

@@ -22,7 +22,7 @@ const LABEL: &str = "explicate-pair-1:";
 pub const SECRET: usize = 16;
 
 /// Random bytes of the system.
-pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::Failed("cannot read random bytes".to_string()))?;
     Ok(bytes)

@@ -66,12 +66,18 @@ pub struct Parsed {
     pub anomaly: Option<Anomaly>,
     /// Offset of its IP header.
     pub ip: u16,
+    /// Whether it is in IPv6.
+    pub is_ipv6: bool,
 }
 
 impl Parsed {
     /// Whether there are tags or a PPPoE header before its IP header.
     pub fn is_tagged(&self) -> bool {
         self.ip as usize != IP
+    }
+    /// Whether it is an IP packet of another program.
+    pub fn is_plain(&self) -> bool {
+        self.is_ipv6 || self.kind == Kind::Other
     }
 }
 
@@ -80,8 +86,10 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     let (what, at) = network(bytes);
     let length = bytes.len().saturating_sub(at).clamp(1, u16::MAX as usize) as u16;
     let packet = Packet { ip_len: length, ..Packet::EMPTY };
-    let mut parsed = Parsed { packet, sack: SackRanges::NONE, kind: Kind::NonIp, anomaly: None, ip: at as u16 };
+    let (sack, is_ipv6) = (SackRanges::NONE, false);
+    let mut parsed = Parsed { packet, sack, kind: Kind::NonIp, anomaly: None, ip: at as u16, is_ipv6 };
     let Some(ip) = bytes.get(at..) else { return parsed };
+    parsed.is_ipv6 = what == EtherType::IPV6;
     let header = if what == EtherType::IPV4 { Ipv4HeaderSlice::from_slice(ip).ok() } else { None };
     let Some(header) = header else {
         parsed.packet.transport.set_flow(hidden::fingerprint(what, ip));

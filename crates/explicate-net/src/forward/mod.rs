@@ -28,6 +28,7 @@ pub mod output;
 mod pace;
 pub mod pool;
 mod router_agent;
+pub mod scone;
 
 pub use counters::Counters;
 use forwarding_table::ForwardingTable;

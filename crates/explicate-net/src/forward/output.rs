@@ -10,6 +10,7 @@ use explicate_core::port::{Arrival, Port, Store};
 use explicate_core::units::Time;
 
 use super::pool::Pool;
+use super::scone::Scone;
 use crate::histogram::Histogram;
 
 /// An output.
@@ -29,13 +30,15 @@ pub struct Output {
     pub late: Histogram,
     /// IP bytes sent.
     pub bytes: u64,
+    /// Advises rates to the flows that leave, if configured.
+    pub scone: Option<Box<Scone>>,
 }
 
 impl Output {
     /// An output with this port and delay.
     pub fn new(port: Port, delay: Time) -> Output {
-        let (inside, under_way) = (VecDeque::new(), BinaryHeap::new());
-        Output { port, delay, inside, under_way, sent: 0, until: Time::ZERO, late: Histogram::default(), bytes: 0 }
+        let (inside, under_way, late, scone) = Default::default();
+        Output { port, delay, inside, under_way, sent: 0, until: Time::ZERO, late, bytes: 0, scone }
     }
     /// Adds a packet that arrived at `at`, or at the time up to which the port has run if that is later. Returns
     /// false if it was dropped.
@@ -62,8 +65,15 @@ impl Output {
     /// Runs up to `known`, and moves the packets to send `now` to `ready`.
     pub fn run(&mut self, known: Time, now: Time, pool: &mut Pool, ready: &mut Vec<u32>) {
         self.catch_up(known, pool);
+        if let Some(scone) = &mut self.scone {
+            scone.observe(known, &self.port, self.bytes);
+        }
         while let Some((at, handle)) = self.arrived(known, pool) {
             self.late.add(now.since(at));
+            if let Some(scone) = &mut self.scone {
+                let (bytes, parsed) = pool.frame_mut(handle);
+                scone.pass(at, bytes, parsed);
+            }
             ready.push(handle);
         }
     }

@@ -67,6 +67,11 @@ impl Pool {
         let Slot { bytes, parsed } = &mut self.slots[handle as usize];
         (bytes, parsed)
     }
+    /// The bytes of a frame, to be changed, and its parsed form.
+    pub fn frame_mut(&mut self, handle: u32) -> (&mut [u8], &Parsed) {
+        let Slot { bytes, parsed } = &mut self.slots[handle as usize];
+        (bytes, parsed)
+    }
     /// Writes the changes of a packet into its frame.
     pub fn finish(&mut self, handle: u32) {
         let Slot { bytes, parsed } = &mut self.slots[handle as usize];

@@ -66,6 +66,49 @@ pub(crate) fn ipv6_through_a_queue() -> f64 {
     took
 }
 
+/// Datagrams with a SCONE packet, in both versions of IP: the kernel of the receiving host discards one with a wrong
+/// checksum. One whose checksum is left to the interface stays as it is.
+#[test]
+#[ignore = "needs root: make linux"]
+fn scone_packets_leave_with_the_advice_of_their_port() {
+    const CAME: [u8; 12] = [0xff, 0xef, 0x7d, 0xc0, 0xfd, 0, 0, 0x40, 1, 2, 3, 4];
+    let net = chain();
+    let port = "right: scone = { advise = \"1Mbit/s\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
+    net.exec("a", "ping -c 1 -w 120 10.9.0.2");
+    net.exec("a", "ping -6 -c 1 -w 120 fd00::2");
+    let mut port = 5000;
+    let mut arrives = |from: &'static str, to: &str, sent: [u8; 12]| {
+        port += 1;
+        let to = format!("{to}:{port}");
+        let address = to.clone();
+        let socket = net.inside("b", move || UdpSocket::bind(address).unwrap()).join().unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let send = move || UdpSocket::bind(from).unwrap().send_to(&sent, to).unwrap();
+        net.inside("a", send).join().unwrap();
+        let mut bytes = [0; 100];
+        let length = uninterrupted(|| socket.recv(&mut bytes)).unwrap();
+        bytes[..length].to_vec()
+    };
+    let (v4, v6) = (("10.9.0.1:0", "10.9.0.2"), ("[fd00::1]:0", "[fd00::2]"));
+    assert_eq!(arrives(v4.0, v4.1, CAME), CAME, "the checksum is left to the virtual interface");
+    net.no_offloads(&[("a", "eth0")]);
+    let mut lowered = CAME;
+    lowered[..2].copy_from_slice(&[0xca, 0x6f]); // signal 20
+    let mut other = CAME;
+    other[4] = 0xfe;
+    for (from, to) in [v4, v6] {
+        assert_eq!(arrives(from, to, CAME), lowered);
+        assert_eq!(arrives(from, to, other), other);
+        assert_eq!(arrives(from, to, lowered), lowered);
+    }
+    let told = last_json(&router.stop("INT"));
+    let (none, some) = (&told["ports"][0], &told["ports"][1]);
+    let count = |key: &str| some[format!("scone_{key}")].as_u64().unwrap();
+    assert_eq!((count("lowered"), count("kept"), count("partial")), (2, 2, 1), "{told}");
+    assert!(none.get("scone").is_none() && some["scone_advice_bps"] == 1e6, "{told}");
+}
+
 /// The sender leaves segments to its interface to cut: longer than a slot of the ring, and without checksums.
 #[test]
 #[ignore = "needs root: make linux"]
