@@ -49,6 +49,7 @@
 mod extension;
 mod mark;
 mod own;
+pub mod scone;
 mod transport;
 
 pub use self::extension::Extension;
