@@ -305,7 +305,7 @@ mod tests {
         let with = |at: usize, value: u8| {
             let mut bytes = QUICHE;
             bytes[at] = value;
-            SconePacket::parse(&bytes)
+            SconePacket::parse(&bytes).map(|packet| packet.advice.index())
         };
         assert!(with(0, 0xa3).is_some(), "the reserved bit may be 0 (RFC 9287)");
         assert!(with(28, 7).is_some(), "the payload is another's");
