@@ -37,6 +37,7 @@ class Law:
     flows: Mapping[str, Any]
     queue: Mapping[str, Any]
     router: str | Mapping[str, Any] = "auto"
+    scone: str = ""
     air: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -119,11 +120,25 @@ class Network:
         values["law"] = "\n".join(f"{key} = {Template(_toml(value)).substitute(values)}" for key, value in keys.items())
         head = f'name = "bits-{self.name}"\nduration = "{self.duration:g}s"\nwarmup = "{self.warmup:g}s"\n'
         sampling = f'[sampling]\nevery = "{self.every:g}ms"\nof = ["queue"]\n'
-        return f"{head}{Template(self.scenario).substitute(values)}\n{sampling}"
+        scenario = _with_elements(self.scenario, law.scone) if law.scone else self.scenario
+        return f"{head}{Template(scenario).substitute(values)}\n{sampling}"
 
     def source(self, law: Law) -> Source:
         """Return the scenario with a name for messages."""
         return Source(self.text(law), f"<{self.name}, {law.name}>", ".")
+
+
+def _with_elements(scenario: str, advise: str) -> str:
+    """Return a scenario whose ports have a SCONE element beside the law's router, and none beside another."""
+    lines = []
+    for line in scenario.splitlines():
+        of_table = line.startswith("router = ")
+        element = f"{{ advise = {_toml(advise)} }}" if "$router" in line or not of_table else '"none"'
+        if of_table:
+            lines += [line, f"scone = {element}"]
+        else:
+            lines.append(line.replace("router = $router", f"router = $router, scone = {element}"))
+    return "\n".join(lines)
 
 
 def _toml(value: Any) -> str:
