@@ -33,10 +33,10 @@ HEAD = """\
 
 <!-- Made by `scripts/make_bits.py`. -->
 
-A network can say much or little to senders: nothing, a mark (one bit), a region of load (two bits), a rate or a change
-of rate (32 bits). Between 2002 and 2020 each amount had its protocol, and each paper compares with other laws on other
-networks. This study puts all of them on the same {networks} networks, beside laws that act from end to end, and asks
-of each further bit: what does it buy?
+A network can say much or little to senders: nothing, a mark (one bit), a region of load (two bits), now and then a rate
+(seven bits), a rate or a change of rate in each packet (32 bits). Between 2002 and 2026 each amount had its protocol,
+and each paper compares with other laws on other networks. This study puts all of them on the same {networks} networks,
+beside laws that act from end to end, and asks of each further bit: what does it buy?
 """
 METHOD = """\
 ## Method
@@ -98,7 +98,9 @@ THREATS = """\
 - **Our implementations.** Each [page of the reference](reference/index.md) lists its deviations, those of ABC and DCTCP
   what could not be verified; [how far to believe it](explanation/how-far.md) has the evidence for the simulator.
 - **Networks are small**: at most 35 hosts. The cellular trace is synthetic, and its steps are half a second long.
-- **Not here yet:** SCONE (7 bits, in a packet of QUIC).
+- **SCONE is no congestion control.** Its 7 bits come some times a minute, and the lowest of 67 s counts, most of a run
+  here; beneath is CUBIC, over drop-tail. Elements advise a fair share of the capacity of a router of RCP, by counting
+  flows ([how](protocols/scone.md)); no draft says how an element finds a rate.
 """
 REPEAT = """\
 ## Repeat it
@@ -173,7 +175,7 @@ def left_out(record: Record, shown: Sequence[Network]) -> Iterator[str]:
     lacking = [one.name for one in tables().chosen_networks([], quick=quick) if one not in shown]
     parts = [", ".join(laws), f"networks {', '.join(lacking)}" if lacking else ""]
     if any(parts):
-        yield f"Not on record: {'; '.join(filter(None, parts))}.\n"
+        yield f"Not on record: {'; '.join(filter(None, parts))}. Figures follow with the next run.\n"
     known = {one.name for one in tables().networks}
     for name, reasons in record.failed.items():
         for law, reason in reasons.items():

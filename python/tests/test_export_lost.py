@@ -214,6 +214,7 @@ LINKS: Mapping[str, dict[str, Any]] = {
     "half_duplex": {"half_duplex": True},
     "channel": {"channel": [{"kind": "outages"}]},
     "clock_tick": {"clock_tick": "10ms"},
+    "scone": {"scone": {"advise": "5Mbit/s"}},
 }
 """A setting of each key of a link; `from`, `to`, `name` and `duplex` say which links there are."""
 

@@ -1,12 +1,13 @@
 //! The output port of a link: its queue, controllers, line and channels as the scenario has them.
 
-use explicate_core::api::{AnyProtocol, RouterInit};
+use explicate_core::api::{AnyProtocol, AnyRouter, RouterInit};
 use explicate_core::channel::{ChannelInit, ChannelStages};
 use explicate_core::guard::Marking;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::rng::Rng;
+use explicate_core::scone::{Advises, Element};
 use explicate_core::units::Time;
 
 use crate::paths::{MARKS, answers, bit};
@@ -80,12 +81,19 @@ impl Parts<'_> {
                 rng: self.stream(&format!("queue{name}")),
             })
         });
-        let answered = |spec: &&RouterSpec| self.is_crossed_by(spec.protocol, routers.len() == 1);
+        // A fair share is the controller's, whatever crosses the link.
+        let shares = link.scone == Some(Advises::Fair);
+        let answered = |spec: &&RouterSpec| shares || self.is_crossed_by(spec.protocol, routers.len() == 1);
         let router = routers.iter().filter(answered).find_map(|spec| {
             let (capacity, rng) = (share * link.capacity.bytes_per_sec(), self.stream(&format!("router{name}")));
             let made = spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })?;
             Some(if self.crossing & MARKS != 0 { Box::new(Marking::new(made)) } else { made })
         });
+        let element = |advises, router| Box::new(Element::new(advises, router)) as Box<AnyRouter>;
+        let router = match link.scone {
+            Some(advises) => Some(element(advises, router)),
+            None => router,
+        };
         Class { qdisc, router }
     }
 

@@ -65,6 +65,11 @@ pub const VARIABLES: &[Column] = &[
     variable("alpha", "", "Share of marked packets, averaged over windows."),
     variable("frozen", "", "1 while the window is frozen after a reduction, else 0."),
     variable("recphase_segment", "segments", "Number of the segment that ends the recovery."),
+    variable(
+        "advised_bps",
+        "bit/s",
+        "SCONE: the rate that a sender keeps to, or that an element last advised to a flow; null without advice.",
+    ),
     // `flow`: the guard of explicit senders.
     variable("law", "", "Controller of a guarded flow's window: 0 its own, 1 its own within TCP's window, 2 TCP's."),
     variable("unanswered_delay_s", "s", "Least delay of this round trip where no router answers."),

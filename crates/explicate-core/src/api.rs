@@ -273,6 +273,11 @@ pub trait Router: Send {
     fn writes_into(&self, _packet: &Packet) -> bool {
         false
     }
+    /// The rate that it divides evenly among its flows once they have settled, bytes/s; `None` if its feedback gives no flow a
+    /// rate. For advice to flows that do not read its feedback ([`crate::scone`]).
+    fn shared(&self, _port: &PortView) -> Option<f64> {
+        None
+    }
     /// The last bit of a packet leaves. This is the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     /// The least backlog among the departures that were reported early, bytes, which [`Router::on_departure`] did not

@@ -30,6 +30,7 @@ pub mod reassembly;
 pub mod recovery;
 pub mod registry;
 pub mod rng;
+pub mod scone;
 pub mod stacks;
 #[doc(hidden)]
 pub mod testing;

@@ -76,6 +76,7 @@ fn of_group(group: &FlowGroup, is_written: &dyn Fn(&str) -> bool, refusals: &mut
         ("acks", flow.acks != endpoint::Acks::Counted, "every packet is acknowledged"),
         ("ack_every", flow.ack_every != 1.0, "every packet is acknowledged"),
         ("refuse_explicit", flow.refuse_explicit, "in a fluid both ends support the protocol"),
+        ("scone", flow.scone, "no element advises a fluid"),
         ("ecn", flow.ecn && !model.reacts_to_marks(), "its model does not react to marks"),
         ("rtt_resolution", flow.rtt_resolution.is_some_and(|span| span > 0.0), "round trips are exact"),
         (clock, tick != 0.0, "clocks are exact"),
@@ -120,6 +121,9 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
     }
     if link.clock_tick.0 > 0 {
         refuse("clock_tick", format!("`{name}` has a `clock_tick`; a fluid's clock is exact"));
+    }
+    if link.scone.is_some() {
+        refuse("scone", format!("`{name}` has a SCONE element; a fluid has no packets that it could write into"));
     }
     for channel in &link.channel {
         let kind = channel.kind.name();

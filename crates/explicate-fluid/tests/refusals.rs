@@ -98,6 +98,8 @@ fn links_without_a_model() {
     let later = with("channel = [{ kind = \"random_loss\", rate = \"1%\", start = \"5s\" }]");
     refused(&later, &[], &["x.toml:5:", "sets `start`"]);
     refused(&with("half_duplex = true"), &[], &["x.toml:5:", "half duplex"]);
+    let scone = DUMBBELL.replace("\"20ms\"", "\"20ms\", scone = { advise = \"5Mbit/s\" }");
+    refused(&scone, &[], &["x.toml:5:", "`r1->r2` has a SCONE element"]);
     let red = with("queue = { kind = \"red\", limit = \"100pkt\" }");
     assert_eq!(refusal(&red, &[]), "");
     refused(&with("queue = { kind = \"red\", drop_above = 0.1 }"), &[], &["x.toml:5:", "`drop_above` of `r1->r2`"]);

@@ -212,6 +212,12 @@ const BY_FLOWS: Key = key(
     "false",
     "Separate queues for packets that the port's controller handles and for all others; each queue gets a share of the line in proportion to its number of active flows.",
 );
+const ELEMENT: Key = key(
+    "scone",
+    Form::OneOf(&[Form::Words(NO_ELEMENT), Form::Table(SCONE)]),
+    "none",
+    "A SCONE element: lowers the rate that SCONE packets of flows with `scone = true` carry.",
+);
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
 const CLOCK_TICK: Key = key(
@@ -233,7 +239,23 @@ pub(crate) const PROPS: &[Key] = &[
     HALF_DUPLEX,
     CHANNEL,
     CLOCK_TICK,
+    ELEMENT,
 ];
+
+/// The word for no SCONE element.
+pub(crate) const NO_ELEMENT: &[&str] = &["none"];
+
+/// What an element may advise besides a rate.
+pub(crate) const ADVISED: &[&str] = &["fair", "measured"];
+
+pub(crate) const SCONE: &[Key] = &[key(
+    "advise",
+    Form::OneOf(&[Form::Rate, Form::Words(ADVISED)]),
+    "",
+    "The advice: a rate from 100kbit/s to 199.5Gbit/s, rounded down to one of SCONE's; `fair`, a share of the capacity that the \
+     port's router divides among flows; `measured`, a share of the rate at which the port was seen to send. Shares are max-min \
+     fair among flows with room to double.",
+)];
 
 /// What a class may match.
 pub(crate) const MATCHES: &[&str] = &["explicit", "other"];
@@ -277,6 +299,7 @@ pub(crate) const ACCESS: &[Key] = &[
     HALF_DUPLEX,
     CHANNEL,
     CLOCK_TICK,
+    ELEMENT,
 ];
 
 /// A configured capacity that differs from the link's rate by a factor.
@@ -347,6 +370,7 @@ pub(crate) const LINK: &[Key] = &[
     HALF_DUPLEX,
     CHANNEL,
     CLOCK_TICK,
+    ELEMENT,
 ];
 
 /// Ways to place stations.
@@ -383,6 +407,7 @@ pub(crate) const MEDIUM: &[Key] = &[
     BY_FLOWS,
     CAPACITY,
     CLOCK_TICK,
+    ELEMENT,
 ];
 
 pub(crate) const LAYOUT: &[Key] = &[
@@ -415,6 +440,7 @@ pub(crate) const STATION: &[Key] = &[
     BY_FLOWS,
     CAPACITY,
     CLOCK_TICK,
+    ELEMENT,
 ];
 
 pub(crate) const INTERFERER: &[Key] = &[

@@ -35,6 +35,7 @@ mod reroutes;
 mod resolve;
 pub mod routing;
 pub mod schema;
+mod scone;
 pub mod settings;
 mod steps;
 pub mod templates;

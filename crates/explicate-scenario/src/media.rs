@@ -353,8 +353,18 @@ pub(crate) fn refine_link(reader: &Reader<'_>, graph: &mut Graph, at: usize, pro
     let Some((medium, ..)) = graph.links[at].over else { return };
     let (medium, name) = (&graph.media[medium], graph.links[at].name.clone());
     let ctx = reader.ctx;
-    let others =
-        ["delay", "queue", "router", "classes", "kappa", "share_by_flows", "capacity", "half_duplex", "clock_tick"];
+    let others = [
+        "delay",
+        "queue",
+        "router",
+        "classes",
+        "kappa",
+        "share_by_flows",
+        "capacity",
+        "half_duplex",
+        "clock_tick",
+        "scone",
+    ];
     for (key, node) in others.iter().filter_map(|k| Some((k, reader.get(k)?))) {
         let remedy = if *key == "delay" { "distance gives it" } else { "set it there, or for one station" };
         let message = format!("`{key}` does not belong to a link over the medium `{}`; {remedy}", medium.name);

@@ -8,6 +8,7 @@ use explicate_core::medium::{AnyMediumKind, Interferer};
 use explicate_core::params::Values;
 use explicate_core::qdisc::AnyQdiscKind;
 use explicate_core::registry::{self, Resolved};
+use explicate_core::scone::Advises;
 use explicate_core::units::{Rate, Time};
 
 use crate::routing::Routes;
@@ -139,6 +140,8 @@ pub struct Link {
     pub channel: Vec<ChannelSpec>,
     /// Period of the clock of controllers and disciplines; zero is exact.
     pub clock_tick: Time,
+    /// What a SCONE element at the port advises; `None` is no element.
+    pub scone: Option<Advises>,
     /// For a link between two stations of a medium. Queues and controllers are then those of the sending station's
     /// interface ([`Scenario::port`]), and these fields are empty.
     pub over: Option<Over>,

@@ -104,6 +104,7 @@ pub(crate) const NEEDS: &[Needs] = &[
     order(Part::Router, &["least_period"], "period", Is::AtLeast, "measurements are `least_period` apart"),
     needs(Part::Flow, &["retransmission_factor"], "retransmission_timer", Is::On),
     needs(Part::Flow, &["air_loss"], "guard", Is::Not("off")),
+    needs(Part::Flow, &["scone_every"], "scone", Is::On),
     order(Part::Flow, &["min_rto"], "max_rto", Is::AtLeast, "every timeout lasts `max_rto`"),
     order(Part::Flow, &["low_window"], "high_window", Is::Above, "the response function has no slope between them"),
     order(Part::Flow, &["high_p"], "low_p", Is::Above, "larger windows would bear more losses than smaller ones"),

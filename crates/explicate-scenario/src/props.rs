@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use explicate_core::channel::ChannelStages;
+use explicate_core::scone::Advises;
 use explicate_core::units::{Rate, Time};
 
 use crate::classes::{self, Class};
@@ -12,6 +13,7 @@ use crate::keys;
 use crate::parts::{Channel, LINK_LIMIT, Queue, Router, read_channels, read_queue, read_router};
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, quantity_of, quantity_that};
+use crate::scone;
 use crate::steps::Capacity;
 
 /// A delay as written.
@@ -51,6 +53,7 @@ pub(crate) struct Props {
     half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
     clock_tick: Option<Time>,
+    scone: Option<scone::Written>,
     /// One table gives `rate` and `channel`.
     rate_beside_channel: bool,
     /// Location, for later messages.
@@ -84,6 +87,7 @@ impl Props {
             by_flows: reader.flag("share_by_flows"),
             capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
+            scone: reader.get("scone").and_then(|node| scone::read(ctx, node)),
             place: Some(reader.place),
             places: keys::PROPS.iter().filter_map(|key| Some((key.name, reader.table.get(key.name)?.place))).collect(),
             ..Props::default()
@@ -108,6 +112,9 @@ impl Props {
     pub(crate) fn half_duplex(&self) -> bool {
         self.half_duplex.unwrap_or(DEFAULTS.half_duplex)
     }
+    pub(crate) fn scone(&self) -> Option<Advises> {
+        self.scone.flatten()
+    }
     pub(crate) fn clock_tick(&self) -> Time {
         self.clock_tick.unwrap_or(DEFAULTS.clock_tick)
     }
@@ -126,6 +133,7 @@ impl Props {
             half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             clock_tick: other.clock_tick.or(self.clock_tick),
+            scone: other.scone.or(self.scone),
             rate_beside_channel: match other.rate.is_some() || other.channel.is_some() {
                 true => other.rate_beside_channel,
                 false => self.rate_beside_channel,
@@ -208,6 +216,7 @@ impl Props {
         ];
         all.extend(self.by_flows.map(|by_flows| ("share_by_flows", by_flows.to_string())));
         all.extend(self.clock_tick.map(|t| ("clock_tick", quoted(&show(t.0 as f64, &quantity::TIME)))));
+        all.extend(self.scone.map(|element| ("scone", scone::written(element))));
         all
     }
 

@@ -27,6 +27,7 @@ use crate::reader::{Context, Reader, word};
 use crate::relations;
 use crate::reroutes;
 use crate::routing::Routes;
+use crate::scone;
 use crate::topology;
 use crate::unused;
 
@@ -84,6 +85,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
     (scenario.links, scenario.media) = make_network(ctx, &graph, &groups);
+    scone::check(ctx, &graph, &scenario);
     let mut named_paths = NamedPaths::default();
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
@@ -332,6 +334,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             by_flows: props.by_flows(),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
             clock_tick: props.clock_tick(),
+            scone: props.scone(),
             over: None,
         }
     };

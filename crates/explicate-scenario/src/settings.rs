@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::document::quoted;
 use crate::model::{ChannelSpec, Class, Link, Medium, Queue, RouterSpec, Scenario};
-use crate::{params, quantity, steps};
+use crate::{params, quantity, scone, steps};
 
 /// Every link with its settings, and the settings of the scenario that concern all links. Each parameter and each
 /// further setting has its name, its text as a scenario writes it, and whether it is the default; lengths of queues
@@ -42,6 +42,7 @@ fn link(scenario: &Scenario, link: &Link) -> Value {
         by_flows,
         channel,
         clock_tick,
+        scone,
         over,
     } = link;
     let mut configured = vec![rate_text(*capacity)];
@@ -64,6 +65,7 @@ fn link(scenario: &Scenario, link: &Link) -> Value {
             setting("kappa", kappa.to_string(), *kappa == 0.0),
             setting("share_by_flows", by_flows.to_string(), !by_flows),
             setting("clock_tick", time_text(*clock_tick), *clock_tick == Time::ZERO),
+            setting("scone", scone.map_or_else(|| "none".to_string(), scone::text), scone.is_none()),
         ],
     })
 }

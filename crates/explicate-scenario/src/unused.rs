@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use explicate_core::endpoint::Params;
 use explicate_core::params::Param;
 use explicate_core::registry;
+use explicate_core::scone::Advises;
 use explicate_core::units::Time;
 
 use crate::document::some;
@@ -45,6 +47,8 @@ pub(crate) struct Load {
     headers: bool,
     /// Flows that a controller answers.
     controlled: bool,
+    /// Data of flows that follow advice.
+    follows: bool,
 }
 
 /// What crosses each link, at any time.
@@ -54,6 +58,7 @@ pub(crate) fn loads(scenario: &Scenario, phases: &mut [Routes]) -> Vec<Load> {
         let protocol = group.resolved.protocol;
         let controlled = registry::controller(protocol).is_some();
         let returns = !one_way(group);
+        let follows = returns && !protocol.explicit() && Params::of(&group.values).scone;
         for routes in phases.iter_mut() {
             for &ends in &group.ends {
                 let (data, acks) = group.ways(ends, routes);
@@ -62,6 +67,7 @@ pub(crate) fn loads(scenario: &Scenario, phases: &mut [Routes]) -> Vec<Load> {
                     load.data = true;
                     load.headers |= protocol.congestion_header();
                     load.controlled |= controlled;
+                    load.follows |= follows;
                 }
                 for link in acks.into_iter().filter(|_| returns) {
                     let load = &mut loads[link as usize];
@@ -151,6 +157,7 @@ fn port(ctx: &Context<'_>, scenario: &Scenario, props: &Props, links: &[usize], 
     let classes = props.classes.as_deref().unwrap_or_default();
     let controllers = made.controllers().next().is_some();
     if let Some(Router::Of(protocol, _)) = &props.router
+        && props.scone() != Some(Advises::Fair)
         && any(|load| load.data)
         && !any(|load| load.controlled)
     {
@@ -176,6 +183,11 @@ fn port(ctx: &Context<'_>, scenario: &Scenario, props: &Props, links: &[usize], 
     if props.by_flows() && !controllers {
         let what = format!("`share_by_flows` has no effect on {there}: no router there tells flows apart");
         ctx.unused(props.at("share_by_flows"), "share_by_flows", what, "remove it, or use a protocol with a router");
+    }
+    if props.scone().is_some() && any(|load| load.data) && !any(|load| load.follows) {
+        let what = format!("`scone` has no effect on {there}: no flow there follows advice");
+        let write = "write `params = { scone = true }` for a flow there, or remove it";
+        ctx.unused(props.at("scone"), "scone", what, write);
     }
     let own = [
         (
@@ -271,6 +283,7 @@ pub(crate) fn run(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, p
     // Variables of controllers, of queue disciplines, and of media.
     let ports = controllers().next().is_some()
         || !scenario.media.is_empty()
+        || scenario.links.iter().any(|link| scenario.port(link).scone.is_some())
         || scenario.links.iter().flat_map(Link::queues).any(|queue| queue.kind.name() != DEFAULT_QUEUE);
     let lacking = [
         ("router", !ports, "no port has a router, or a queue with variables"),

@@ -40,6 +40,7 @@ class Law:
     flows: Mapping[str, Any]
     queue: Mapping[str, Any]
     router: str | Mapping[str, Any] = "auto"
+    scone: str = ""
     air: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -131,7 +132,8 @@ class Network:
         values["law"] = "\n".join(f"{key} = {Template(_toml(value)).substitute(values)}" for key, value in keys.items())
         head = f'name = "bits-{self.name}"\nduration = "{self.duration:g}s"\nwarmup = "{self.warmup:g}s"\n'
         sampling = f'[sampling]\nevery = "{self.every:g}ms"\nof = ["queue"]\n'
-        return f"{head}{Template(self.scenario).substitute(values)}\n{sampling}"
+        scenario = _with_elements(self.scenario, law.scone) if law.scone else self.scenario
+        return f"{head}{Template(scenario).substitute(values)}\n{sampling}"
 
     def source(self, law: Law) -> Source:
         """Return the scenario with a name for messages."""
@@ -140,6 +142,19 @@ class Network:
     def overrides(self, _law: Law, /) -> Sequence[Override]:
         """Return the settings on top of the scenario of a law: none, unless a kind of network has some."""
         return ()
+
+
+def _with_elements(scenario: str, advise: str) -> str:
+    """Return a scenario whose ports have a SCONE element beside the law's router, and none beside another."""
+    lines = []
+    for line in scenario.splitlines():
+        of_table = line.startswith("router = ")
+        element = f"{{ advise = {_toml(advise)} }}" if "$router" in line or not of_table else '"none"'
+        if of_table:
+            lines += [line, f"scone = {element}"]
+        else:
+            lines.append(line.replace("router = $router", f"router = $router, scone = {element}"))
+    return "\n".join(lines)
 
 
 def _toml(value: Any) -> str:

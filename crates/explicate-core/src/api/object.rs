@@ -70,6 +70,10 @@ pub trait ProtocolObject: Sync {
     fn controller(&self) -> Option<&'static AnyProtocol>;
     /// Whether it has a controller of its own.
     fn has_router(&self) -> bool;
+    /// Whether that divides a rate evenly among its flows ([`Router::shared`]).
+    fn has_shares(&self) -> bool {
+        false
+    }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
     fn receiver(&self) -> Option<Box<AnyReceiver>>;
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>>;
@@ -108,6 +112,12 @@ impl<P: Protocol> ProtocolObject for P {
     fn has_router(&self) -> bool {
         let (values, rng) = (&Values::default(), Rng::stream(0, ""));
         Protocol::router(self, &RouterInit { values, capacity: 1e6, delay: Time::ZERO, rng }).is_some()
+    }
+    fn has_shares(&self) -> bool {
+        let (values, rng) = (&Values::default(), Rng::stream(0, ""));
+        let router = Protocol::router(self, &RouterInit { values, capacity: 1e6, delay: Time::ZERO, rng });
+        let port = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false };
+        router.is_some_and(|router| router.shared(&port).is_some())
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Protocol::sender(self, init)
@@ -290,6 +300,9 @@ pub trait RouterObject: Send {
     fn order_independent(&self) -> bool;
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     fn writes_into(&self, packet: &Packet) -> bool;
+    fn shared(&self, _port: &PortView) -> Option<f64> {
+        None
+    }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     fn on_least_backlog(&mut self, bytes: u64);
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView);
@@ -337,6 +350,9 @@ impl<R: Router> RouterObject for R {
     }
     fn writes_into(&self, packet: &Packet) -> bool {
         Router::writes_into(self, packet)
+    }
+    fn shared(&self, port: &PortView) -> Option<f64> {
+        Router::shared(self, port)
     }
     #[inline(always)]
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {

@@ -18,6 +18,7 @@ use crate::gaps::Seen;
 use crate::guard::Echoing;
 use crate::protocols::rate_header;
 use crate::reassembly::Reassembly;
+use crate::scone::following::Returning;
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
 
@@ -145,7 +146,10 @@ impl ReceiverEndpoint {
         let payload = init.packet.saturating_sub(data_header_bytes(init.protocol)) as u32;
         let room = (params.autotuning == Autotuning::Linux).then(|| Room::new(payload, most_window));
         let guarded = init.protocol.explicit() && is_guarded(init.values);
-        let receiver = init.protocol.receiver();
+        let mut receiver = init.protocol.receiver();
+        if params.scone && !init.protocol.explicit() {
+            receiver = Some(Box::new(Returning::new(receiver)));
+        }
         let without_header = !init.protocol.explicit() && receiver.is_some();
         let receiver = if guarded { Some(Box::new(Echoing::new(receiver)) as Box<AnyReceiver>) } else { receiver };
         let returns = match &receiver {

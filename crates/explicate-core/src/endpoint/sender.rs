@@ -27,6 +27,7 @@ use crate::params::Values;
 use crate::recovery::common::handle::{Expired, RecoveryHandle, Windows};
 use crate::recovery::{AnyRecovery, AnyRecoveryKind};
 use crate::registry::Resolved;
+use crate::scone::following::Following;
 use crate::units::{Rate, Time};
 use crate::view::measured_ms;
 use crate::wire::{
@@ -185,6 +186,9 @@ impl SenderEndpoint {
         if let Some(fallback) = fallback.as_ref().filter(|_| guarded) {
             let tcp = fallback.guarding(Own { initial_window, paced: params.is_paced() }, init.packet as f64);
             sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
+        }
+        if params.scone && !init.protocol.explicit() {
+            sender = Box::new(Following::new(sender, Time::from_secs_f64(params.scone_every)));
         }
         let mut recovery = init.recovery.build(init.values);
         if sender.limits_repair() {

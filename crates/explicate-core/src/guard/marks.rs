@@ -41,6 +41,9 @@ impl RouterObject for Marking {
     fn writes_into(&self, packet: &Packet) -> bool {
         self.controller.writes_into(packet)
     }
+    fn shared(&self, port: &PortView) -> Option<f64> {
+        self.controller.shared(port)
+    }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.controller.on_departure(now, packet, port);
     }

@@ -312,6 +312,10 @@ impl Router for RcpRouter {
     fn writes_into(&self, packet: &Packet) -> bool {
         !packet.is_ack() && packet.congestion.body(RcpHeader::FORMAT).is_some()
     }
+    /// R is at rest where N R = gamma C.
+    fn shared(&self, port: &PortView) -> Option<f64> {
+        Some(self.law.params.gamma * port.capacity)
+    }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
         let lower = packet.congestion.get::<RcpHeader>().is_some_and(|header| self.rate < header.rate);
         if lower

@@ -86,6 +86,12 @@ fn of_params(
         ctx.warn(place("initial_window"), what, "write a smaller `initial_window` or a larger `receiver_window`");
     }
     of_acks(ctx, group, &params, place);
+    if params.scone && group.resolved.protocol.explicit() {
+        let protocol = group.resolved.protocol.name();
+        let what = format!("`scone` has no effect on the flows of `{name}`: {protocol}'s routers give them their rate");
+        ctx.unused(place("scone"), "scone", what, "remove it, or use a protocol without explicit feedback");
+        return;
+    }
     let (Some(&ends), Some(routes)) = (group.ends.first(), phases.first_mut()) else { return };
     let (data, acks) = group.ways(ends, routes);
     for (key, _) in [("ecn", params.ecn), ("l4s", params.l4s)].into_iter().filter(|(_, set)| *set) {
@@ -93,6 +99,11 @@ fn of_params(
             let what = format!("`{key}` has no effect on the flows of `{name}`: no queue on their path marks");
             ctx.unused(place(key), key, what, "write one that does on their path, like `queue = \"red\"`");
         }
+    }
+    let advises = |link: &u32| scenario.port(&scenario.links[*link as usize]).scone.is_some();
+    if params.scone && !data.iter().any(advises) {
+        let what = format!("`scone` has no effect on the flows of `{name}`: no port on their path advises");
+        ctx.unused(place("scone"), "scone", what, "write `scone = { advise = \"measured\" }` for a link of it");
     }
     if is_given(group, "receiver_window") && matches!(group.traffic, Traffic::Bulk) {
         let rtt: f64 = data.iter().chain(&acks).map(|l| scenario.links[*l as usize].delay.as_secs_f64()).sum();

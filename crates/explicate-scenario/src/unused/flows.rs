@@ -25,6 +25,8 @@ const OF_RETURNS: &[&str] = &[
     "ack_delay",
     "quick_acks",
     "ecn",
+    "scone",
+    "scone_every",
     "rtt_resolution",
     "min_rto",
     "initial_rto",

@@ -16,7 +16,7 @@ fn link(l: &Link) -> String {
     let channel: Vec<_> = l.channel.iter().map(|c| (c.kind.name(), values(&c.values))).collect();
     let knowledge = (l.capacity, &l.capacity_steps, l.shares_with);
     let ends = (&l.name, l.from, l.to, l.rate, l.delay);
-    format!("{:?}", (ends, knowledge, queue, routers, channel, l.clock_tick, l.over))
+    format!("{:?}", (ends, knowledge, queue, routers, channel, l.clock_tick, l.scone, l.over))
 }
 
 fn medium(m: &Medium) -> String {

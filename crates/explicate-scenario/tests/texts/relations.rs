@@ -311,6 +311,24 @@ fn cases() -> Vec<Case> {
             reno("\"step\"") + "params = { l4s = true }\n",
         ),
         (
+            "`scone` of an explicit flow",
+            explicit("params = { scone = true }\n[[link]]\nname = \"r1->r2\"\nscone = { advise = \"5Mbit/s\" }")
+                .replace(
+                    "5Mbit/s\" }",
+                    "5Mbit/s\" }\n[[flows]]\nname = \"two\"\nprotocol = \"newreno\"\nparams = { scone = true }",
+                ),
+            11,
+            "`scone` has no effect on the flows of `one`: xcp's routers give them their rate",
+            flow("params = { scone = true }\n[[link]]\nname = \"r1->r2\"\nscone = { advise = \"5Mbit/s\" }"),
+        ),
+        (
+            "`scone` without a link that advises",
+            flow("params = { scone = true }"),
+            11,
+            "`scone` has no effect on the flows of `one`: no port on their path advises",
+            flow("params = { scone = true }\n[[link]]\nname = \"r1->r2\"\nscone = { advise = \"5Mbit/s\" }"),
+        ),
+        (
             "`spacing` > `decode_range`: refused",
             spaced(300, ""),
             10,

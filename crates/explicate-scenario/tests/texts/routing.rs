@@ -23,6 +23,7 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         by_flows: false,
         channel: Vec::new(),
         clock_tick: Time::ZERO,
+        scone: None,
         over: None,
     }
 }

@@ -152,6 +152,13 @@ pub(crate) fn cases() -> Vec<Case> {
             link("clock_tick = \"10ms\"\nqueue = { kind = \"pi\", target = \"9pkt\" }"),
         ),
         (
+            "`scone` of a link without flows that follow",
+            link("scone = { advise = \"measured\" }"),
+            13,
+            "`scone` has no effect on r1->r2: no flow there follows advice",
+            flow("params = { scone = true }\n[[link]]\nname = \"r1->r2\"\nscone = { advise = \"measured\" }"),
+        ),
+        (
             "`share_by_flows` without a router",
             link("share_by_flows = true"),
             13,
@@ -374,6 +381,13 @@ pub(crate) fn cases() -> Vec<Case> {
             11,
             "`refuse_explicit` has no effect on the flows of `one`: reno is not explicit",
             explicit("params = { refuse_explicit = true }"),
+        ),
+        (
+            "`scone_every` without `scone`",
+            flow("params = { scone_every = \"5s\" }"),
+            11,
+            "`scone_every` of the flows of `one` has no effect without `scone = true`",
+            flow("params = { scone = true, scone_every = \"5s\" }\n[[link]]\nname = \"r1->r2\"\nscone = { advise = \"fair\" }\nrouter = \"rcp\""),
         ),
         (
             "`max_rto` < `min_rto`",

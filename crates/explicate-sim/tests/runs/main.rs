@@ -42,6 +42,7 @@ mod product;
 #[path = "../common/random.rs"]
 mod random;
 mod rcp_targets;
+mod scone_targets;
 mod shares;
 mod symmetry;
 mod tcp_hosts;

@@ -50,6 +50,11 @@ parameters! {
         /// New data packets are ECN-capable and have ECT(1), the code of L4S, whatever the congestion controller does
         /// with marks; controllers that write codes of their own go on to do so.
         l4s: Flag = false, "RFC 9331";
+        /// The flow follows the advice of SCONE elements (`scone` of links): it sends SCONE packets, and its average rate keeps to
+        /// the lowest rate that returned in 67 s. For protocols without explicit feedback, in simulations.
+        scone: Flag = false, "draft-ietf-scone-protocol-07";
+        /// Time between two SCONE packets. The first ones leave at the start, and 1, 2, 4, ... s apart.
+        scone_every: Seconds = 20.0, in 0.1..=33.5, "draft-ietf-scone-protocol-07: at least two in 67 s";
         /// Packets are paced over the round trip even if the congestion controller does not request pacing.
         paced: Flag = false, "Aggarwal, Savage, Anderson, INFOCOM 2000";
         /// What a paced flow sends at once: a packet; or as Linux, what it sends in a millisecond, two packets at least.

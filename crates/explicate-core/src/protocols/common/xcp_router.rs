@@ -296,6 +296,11 @@ impl<H: Header> Router for XcpRouter<H> {
         self.answer(packet, port);
     }
 
+    /// XCP02 section 4.1: the spare bandwidth goes to zero, and shuffling makes the rates equal.
+    fn shared(&self, port: &PortView) -> Option<f64> {
+        Some(port.capacity)
+    }
+
     fn on_least_backlog(&mut self, bytes: u64) {
         self.min_queue = self.min_queue.min(bytes);
     }

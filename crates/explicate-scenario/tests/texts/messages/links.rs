@@ -43,6 +43,51 @@ fn links() {
         (bottleneck("router = { kind = \"xcp\", gamma = 2 }"), 6, vec!["`gamma` is 2; it has to be from 0 to 1"]),
         (bottleneck("router = { kind = \"xcp\", alpha = nan }"), 6, vec!["`alpha` is a number, not nan"]),
         (bottleneck("router = false"), 6, vec!["`router` is \"auto\""]),
+        (bottleneck("scone = \"fair\""), 6, vec!["`scone` is { advise = \"45Mbit/s\" }", "not a text"]),
+        (bottleneck("scone = {}"), 6, vec!["`scone` needs `advise`"]),
+        (
+            bottleneck("scone = { advise = \"fair\", every = \"5s\" }"),
+            6,
+            vec!["unknown key `every` in `scone`", "there are advise"],
+        ),
+        (
+            bottleneck("scone = { advise = \"fiar\" }"),
+            6,
+            vec!["`advise` is a rate like \"45Mbit/s\", \"fair\" or \"measured\", not `fiar`", "did you mean `fair`?"],
+        ),
+        (bottleneck("scone = { advise = 45 }"), 6, vec!["`advise` is a rate and needs a unit"]),
+        (
+            bottleneck("scone = { advise = \"99kbit/s\" }"),
+            6,
+            vec!["`advise` is 99kbit/s", "SCONE's rates go from 100kbit/s to 199.5Gbit/s"],
+        ),
+        (bottleneck("scone = { advise = \"200Gbit/s\" }"), 6, vec!["`advise` is 200Gbit/s", "to 199.5Gbit/s"]),
+        (
+            bottleneck("scone = { advise = \"fair\" }, router = \"none\""),
+            6,
+            vec![
+                "`advise = \"fair\"` needs a router that divides the line",
+                "r1->r2 has no router",
+                "or advise \"measured\"",
+            ],
+        ),
+        (
+            bottleneck("scone = { advise = \"fair\" }, router = \"vcp\""),
+            6,
+            vec!["the vcp router of r1->r2 does not", "write `router = \"rcp\"` or \"xcp\""],
+        ),
+        (
+            bottleneck(
+                "scone = { advise = \"fair\" }, router = \"xcp\", classes = [{ match = \"other\", router = \"none\" }]",
+            ),
+            6,
+            vec!["r1->r2 has no router in its class `other`"],
+        ),
+        (
+            bottleneck("scone = { advise = \"fair\" }, router = \"xcp\", share_by_flows = true"),
+            6,
+            vec!["r1->r2 has a queue without a router, by `share_by_flows`"],
+        ),
         (bottleneck("capacity = 5"), 6, vec!["needs a unit"]),
         (bottleneck("channel = { kind = \"random_loss\" }"), 6, vec!["put it in square brackets"]),
         (bottleneck("channel = [{ rate = \"1%\" }]"), 6, vec!["a channel is a table with `kind`", "random_loss"]),
