@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn the_bandwidth_is_the_maximum_of_ten_rounds() {
         let mut s = sender();
-        let mut round = |delivered: u64, limited: bool| {
+        let mut round = |delivered: u32, limited: bool| {
             let sample = Sample { prior_delivered: 0, delivered, interval: Time::secs(1), limited };
             s.update_bandwidth(&sample);
             s.bandwidth

@@ -129,7 +129,7 @@ impl BbrSender {
                 self.enter_probe_bandwidth(ack.now);
             }
             let bandwidth = self.bandwidth_of(linux);
-            linux.aggregation.take(ack.now, begins, arrived, bandwidth, self.cwnd, EXTRA_ROUNDS);
+            linux.aggregation.take(ack.now, begins, arrived as u32, bandwidth, self.cwnd, EXTRA_ROUNDS);
         }
         let before = ack.in_flight as f64 + (arrived + losses) as f64;
         if self.mode == Mode::ProbeBandwidth && self.phase_ends(linux, ack.now, before, losses > 0) {
