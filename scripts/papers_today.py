@@ -169,17 +169,17 @@ def word(verdict: Verdict) -> str:
 
 
 def telling(verdict: Verdict) -> list[int]:
-    """Return the places of the first block's checks that are recorded: those that fail, otherwise the first."""
+    """Return which checks of the first block of seeds are recorded: those that fail, or all of them if none fails."""
     checks = verdict.blocks[0].checks if verdict.blocks else ()
     return [place for place, check in enumerate(checks) if not check.holds] or list(range(len(checks)))
 
 
 def deciding(usual: Verdict, hosts: Verdict) -> tuple[int, list[int]]:
-    """Return the checks that make two verdicts differ: their block of seeds, and their places in it.
+    """Return the checks that make two verdicts differ: the number of their block of seeds, and their places in it.
 
-    These are the checks that hold with one stack and fail with the other, in the first block that has any. If there
-    are none, they are the checks that are open with one stack alone; and if there are none of these either, those that
-    fail with the hosts' stack.
+    They are the checks that hold with one stack and fail with the other, in the first block of seeds with such checks.
+    Without any, they are the checks that are undecided with one of the stacks only. Without these too, they are the
+    checks that fail with the hosts' stack.
     """
     results = [[[check.holds for check in block.checks] for block in one.blocks] for one in (usual, hosts)]
     doubts = [open_checks([block.checks for block in one.blocks]) for one in (usual, hosts)]

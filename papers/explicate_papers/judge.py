@@ -105,8 +105,8 @@ class Verdict:
 class Outcome:
     """An experiment that was run: its verdicts, its figure from the first block of seeds, and its cases.
 
-    `opened` names the claims that were open with the seeds of the plan, if it was run with more seeds to decide them.
-    `stack` is that of the hosts, if it is not the papers'; `replaced` lists the settings that it replaced.
+    If the planned seeds left claims undecided, and the experiment was run with more, `opened` names these claims.
+    `stack` is the TCP of the hosts, empty for the papers' own. `replaced` lists the settings that it replaced.
     """
 
     experiment: Experiment
@@ -127,8 +127,8 @@ class Outcome:
 class Attempt:
     """One experiment with an effort, ready to run.
 
-    `choices` and `settings` change every case, `mutation` is a control; claims in `opened`, if any, cause four times
-    the seeds. `stack` replaces the TCP of the hosts; `settings` come on top of it.
+    `choices` and `settings` change every case; `mutation` is the change that makes a control. If `opened` names claims,
+    each case has four times the planned seeds. `stack` replaces the TCP of the hosts, before `settings` apply.
     """
 
     def __init__(

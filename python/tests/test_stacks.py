@@ -186,12 +186,13 @@ def test_two_stacks_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> None
 
 ALIKE = {
     "N-fig3": "XCP with and without SACK: N-fig3-i is not judged",
-    "N-txt-zh": "XCP with and without SACK: N-txt-zh-a is not judged; -c compares both with TCP",
+    "N-txt-zh": "XCP with and without SACK: N-txt-zh-a is not judged; N-txt-zh-c compares both with TCP",
     "D-txt-rtx": "timers of half their length: D-txt-rtx-c is not judged",
     "D-txt-tcpvar": "NewReno and SACK: the one TCP of the hosts is judged twice",
     "D-txt-queue": "NewReno and SACK: the one TCP of the hosts is judged twice",
 }
-"""Experiments with cases that run the same once the hosts have Linux's stack, and how their claims are judged then."""
+"""Experiments with cases that differ only in the hosts' TCP: with Linux's stack these cases are the same run. The text
+says which ones, and what becomes of the claims that compare them."""
 
 
 def signature(case: Case) -> str:

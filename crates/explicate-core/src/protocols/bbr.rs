@@ -29,8 +29,6 @@
 //!    matters where several flows overload a short buffer, since losses do not slow BBR down: timeouts, and many
 //!    retransmissions.
 //! 5. The round trip of connection set-up is not used for RTprop: its packets are shorter than data packets.
-//! 6. After an idle time a flow continues at the pacing rate of its phase, not at the measured bandwidth, for one
-//!    round trip.
 //!
 //! `variant = "linux"` is what Linux 6.18 does. Apart from deviations 1 and 5 those above are the draft's:
 //!
@@ -42,7 +40,7 @@
 //! | two intervals with a fifth lost and like rates | nothing | a policer: its rate counts for 48 rounds |
 //! | each loss in a repair | nothing | one segment less, then slow start to the target |
 //! | after a timeout | slow start to the target | the same, and the window is restored when it is repaired |
-//! | after an idle time | the pacing rate of the phase | the measured bandwidth, and PROBE_RTT may be over |
+//! | after an idle time | the measured bandwidth | the same, and PROBE_RTT may be over |
 //! | maximum of the bandwidth | of ten rounds | of eleven, kept by three samples; it does not age while the application is the limit |
 //! | a round trip as short as the minimum | counts as a new minimum | does not, so PROBE_RTT comes every ten seconds |
 //!
@@ -365,7 +363,6 @@ impl Sender for BbrSender {
     }
 
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
-        self.idle |= sent.in_flight == 0 && self.delivery.limited();
         self.delivery.on_send(packet.transport.packet_number(), sent);
     }
 
@@ -408,6 +405,15 @@ impl Sender for BbrSender {
         self.conserving = loss.kind == LossKind::Duplicates;
         self.repair = if self.conserving { Repair::Begins } else { Repair::None };
         self.round_end = self.delivery.delivered();
+    }
+
+    /// BBRHandleRestartFromIdle(). That nothing was outstanding means that the application was the limit.
+    fn on_idle(&mut self, _now: Time, _idle: Time, _timeout: Time) {
+        self.delivery.limit(0);
+        self.idle = true;
+        if self.mode == Mode::ProbeBandwidth {
+            self.pacing = self.bandwidth;
+        }
     }
 
     fn probe(&self, put: Probe<'_>) {
@@ -478,7 +484,7 @@ mod tests {
     #[test]
     fn the_bandwidth_is_the_maximum_of_ten_rounds() {
         let mut s = sender();
-        let mut round = |delivered: u64, limited: bool| {
+        let mut round = |delivered: u32, limited: bool| {
             let sample = Sample { prior_delivered: 0, delivered, interval: Time::secs(1), limited };
             s.update_bandwidth(&sample);
             s.bandwidth
@@ -529,6 +535,19 @@ mod tests {
             assert_eq!(s.mode, mode, "at {ms} ms");
         }
         assert_eq!(s.cwnd, 19.0);
+    }
+
+    /// After an idle time a flow sends at its bandwidth, and does not limit itself to four segments to measure the
+    /// round trip: silence has emptied the path.
+    #[test]
+    fn after_an_idle_time_it_goes_on_at_its_bandwidth() {
+        let mut s = informed();
+        s.pacing = 75.0;
+        s.on_idle(Time::secs(11), Time::secs(11), Time::secs(1));
+        assert_eq!(s.pacing, 100.0);
+        assert!(s.delivery.limited(), "what comes first measures the application");
+        answered(Time::secs(11), 0, Time::millis(90), |ack| s.update_rtprop(ack, false));
+        assert_eq!((s.mode, s.rtprop, s.idle), (Mode::ProbeBandwidth, Time::millis(90), false));
     }
 
     /// Section 4.2.3.4: a loss while the window goes down to four segments does not save those four.

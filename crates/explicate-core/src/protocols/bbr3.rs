@@ -11,7 +11,7 @@
 //! with half of the product in flight, not with four packets, every five seconds.
 //!
 //! A cycle has four phases: DOWN at 0.9 of the bandwidth until the queue is gone, CRUISE at the bandwidth until it is
-//! time to probe, REFILL at the bandwidth for a round trip, without the bounds of lately, and UP at 1.25 until the
+//! time to probe, REFILL at the bandwidth for a round trip, without the short-term bounds, and UP at 1.25 until the
 //! bandwidth grows no more, or too much is lost.
 //!
 //! | symbol | field | unit | value | section |
@@ -45,32 +45,34 @@
 //! | UP | 1.25 | 2.25 | inflight_longterm |
 //! | ProbeRTT | 1 | 0.5 | short term, 0.85 inflight_longterm |
 //!
-//! Where the draft contradicts itself: gains and bounds of a phase are those of the table in section 5.6.1, which the
-//! pseudo-code does not set; but nothing bounds Drain by inflight_longterm, as the pseudo-code has it (section 5.6.4.7)
-//! and Linux. `Inflight(BBR.max_bw, 1.0)` of section 5.3.3.9 uses max_bw, others use bw. The product that bounds the
-//! rounds between two probes counts in segments.
+//! Where the draft contradicts itself: the gains and bounds of a phase are those of the table in section 5.6.1, not all
+//! of which the pseudo-code sets. There is one exception: inflight_longterm does not bound Drain, as in the pseudo-code
+//! (section 5.6.4.7) and in Linux. `Inflight(BBR.max_bw, 1.0)` of section 5.3.3.9 uses max_bw; other calls use bw. The
+//! product that limits the number of rounds between two probes is in segments.
 //!
 //! Deviations:
 //! 1. ECN is left out. The draft specifies no response to marks (section 3.7), so packets should not be ECN-capable; a
 //!    mark changes nothing.
 //! 2. Segments count, not bytes, and inflight_longterm is a whole number of them: fractions could never be in flight.
-//! 3. Which packets are lost follows from what is in flight and from the numbers that acknowledgements echo: the
-//!    controller learns their number, and takes the oldest without an answer. After a timeout it takes what was in
-//!    flight with the last packet that arrived. Losses that a timer finds count with the next acknowledgement; a tail
-//!    probe that repeats a packet counts as one.
-//! 4. Without reports of every arrival (Tahoe, Reno, NewReno) an episode is one loss, as in the draft without SACK.
+//! 3. The number in flight shows how many packets are lost, but not which ones. The controller takes those that left
+//!    first among the packets that an acknowledgement of a later packet has skipped (`flight.rs`). If none was skipped,
+//!    as after a timeout, it takes the packet that arrived last. Losses that a timer finds count with the next
+//!    acknowledgement. A tail loss probe that repeats a packet counts as one loss.
+//! 4. Without reports of every arrival (Tahoe, Reno, NewReno) an episode of losses counts as one loss, as in the draft
+//!    without SACK.
 //! 5. An acknowledgement that shows losses counts as one of the six ranges that end Startup (section 5.3.1.3), as in
 //!    Linux.
 //! 6. The state for an undo is saved when an episode begins (section 5.5.11.1). The pseudo-code saves it at the first
 //!    loss of every round, and ending UP begins a round: a second lost packet would overwrite what the first has saved.
 //! 7. "C.inflight >= BBR.inflight_longterm" (section 5.3.3.9, IsTimeToGoDown) is what was in flight before the
 //!    acknowledgement, as in Linux: after it less is in flight than the window, which is inflight_longterm.
-//! 8. max_bw has two numbers, one for each cycle. One of no sample is not a cycle. `extra_acked` is the maximum of 5 to
-//!    10 rounds, of 1 to 2 in Startup, as Linux keeps it; the draft takes that of 10 and 1.
+//! 8. max_bw is the larger of two numbers: the maximum of this cycle, and that of the cycle before. A cycle without a
+//!    sample does not count. `extra_acked` is the maximum of the last 5 to 10 rounds, in Startup of the last 1 to 2, as
+//!    in Linux. The draft takes the last 10, and 1 in Startup.
 //! 9. The first minimum of the round trip is that of data, not of the SYN, which is shorter.
 //! 10. Samples shorter than the least round trip count: packets have numbers, so none is ambiguous (section 4.1.3.5).
-//! 11. A timeout bounds the volume by the window before it (inflight_shortterm), as in Linux. By section 5.5.10.3 alone
-//!     it would be that after it, one segment.
+//! 11. A timeout bounds the volume by the window before the timeout (inflight_shortterm), as in Linux. By section
+//!     5.5.10.3 alone the bound would be the window after it, one segment.
 //! 12. A quantum is a packet unless the flow sends in bursts (`bursts = "linux"`, which `stack = "linux"` sets): then
 //!     what it sends in a millisecond (section 5.6.3).
 //! 13. Draws come from a generator that is seeded with the time, so runs are repeatable.
@@ -86,6 +88,7 @@ use crate::endpoint::{self, Bursts};
 use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::protocols::common::aggregation::Aggregation;
 use crate::protocols::common::delivery::DeliveryRate;
+use crate::protocols::common::float::{greater, lesser};
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
 
@@ -160,7 +163,7 @@ impl State {
 struct Shown {
     now: Time,
     /// RS.newly_acked and RS.newly_lost, segments.
-    arrived: u64,
+    arrived: u32,
     newly_lost: u32,
     /// RS.delivery_rate, segments/s; zero without a sample.
     rate: f64,
@@ -288,10 +291,13 @@ impl Bbr3Sender {
     /// Counts what an acknowledgement shows.
     fn take(&mut self, ack: &Ack<'_>) -> Shown {
         self.selective = ack.selective;
-        let newest = self.flight.pass(ack, self.delivery.notes(ack.transport.packet_number()));
-        let before = self.delivery.delivered();
-        let sample = self.delivery.on_ack(ack, Time::ZERO);
-        let arrived = self.delivery.delivered() - before;
+        let (before, mut overtaken) = (self.delivery.delivered(), 0);
+        let (sample, echoed) = self.delivery.on_ack_noted(ack, Time::ZERO, |note, others| {
+            overtaken += 1;
+            self.flight.overtake(ack, note, others);
+        });
+        self.flight.pass(ack, echoed, overtaken);
+        let arrived = (self.delivery.delivered() - before) as u32;
         let newly_lost = self.flight.losses(ack, arrived);
         let mut shown = Shown {
             now: ack.now,
@@ -310,7 +316,7 @@ impl Bbr3Sender {
             (shown.rate, shown.delivered) = (sample.rate(), sample.delivered as f64);
             shown.prior_delivered = sample.prior_delivered;
         }
-        if let Some(note) = newest {
+        if let Some(note) = echoed {
             shown.tx_in_flight = note.in_flight as f64;
             shown.lost = self.flight.lost_since(&note);
         }
@@ -336,7 +342,7 @@ impl Bbr3Sender {
         self.update_round(shown);
         if shown.rate > 0.0 && (shown.rate >= self.max_bw || !shown.limited) && shown.rate > self.best[1] {
             self.best[1] = shown.rate;
-            self.max_bw = self.best[0].max(shown.rate);
+            self.max_bw = greater(self.best[0], shown.rate);
         }
     }
     /// AdvanceMaxBwFilter() (section 5.5.6). A cycle without a sample leaves the maximum as it is.
@@ -385,7 +391,7 @@ impl Sender for Bbr3Sender {
         self.update_min_rtt(ack.now, ack.rtt);
         self.check_probe_rtt(&shown, ack.in_flight);
         self.advance_latest_delivery_signals(&shown);
-        self.bw = self.max_bw.min(self.congestion.bw_shortterm);
+        self.bw = lesser(self.max_bw, self.congestion.bw_shortterm);
         self.set_pacing(self.pacing_gain);
         self.set_cwnd(&shown);
     }

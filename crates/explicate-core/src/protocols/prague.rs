@@ -8,9 +8,10 @@
 //!
 //! The idea: data packets are ECT(1), which asks a router for frequent marks and a short queue
 //! ([`dualpi2`](crate::qdisc::dualpi2)). The sender estimates the share of marked packets, alpha, and reduces its
-//! window by alpha / 2 once a round trip; each unmarked segment adds 1 / cwnd, also in a round trip with marks. Unlike
-//! DCTCP it leaves short paths no advantage: below 25 ms it grows and reduces as a flow with 25 ms would, a virtual
-//! round trip. It paces, since a burst fills a queue of a millisecond.
+//! window by alpha / 2 once a round trip; each unmarked segment adds 1 / cwnd, also in a round trip with marks. Under
+//! DCTCP flows with shorter round trips take more of a line. Prague has a virtual round trip of at least 25 ms: on
+//! shorter paths it grows and reduces as a flow with 25 ms would. It paces, since a burst fills a queue of a
+//! millisecond.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -30,21 +31,23 @@
 //! 1/p - 1 Mbit/s for packets of 1500 bytes and round trips up to 25 ms, by the module's authors: in each 25 ms the
 //! window loses p W / 2 segments and gains (1 - p) RTT / 25 ms.
 //!
-//! ECT(1) is a property of the flow, as the codes of VCP and ABC: its data packets have it whatever `ecn` says. TCP's
-//! other controllers can be sent as ECT(1) by `l4s = true`, to see what happens. On QUIC's sockets Prague is refused,
-//! as DCTCP is: QUIC returns one code for many packets.
+//! All its data packets have ECT(1) whatever `ecn` says, as those of VCP and ABC have their codes. With `l4s = true`
+//! packets of TCP's other controllers have ECT(1) too, to see what happens. On QUIC's sockets Prague is refused, as
+//! DCTCP is: QUIC returns one code for many packets.
 //!
 //! Deviations:
 //! 1. Version 00 of the draft was read whole, 04 was not available. 00 and \[L\] agree in all that the table has from
 //!    \[D\], in the growth by unmarked segments alone (section 2.4.3) and in the end of slow start by one mark (section
 //!    2.4.5). 00 knows no swing and no least rate. Not offered is ECT(0) in place of ECT(1), for private networks
 //!    (section 2.2).
-//! 2. No fall-back: a queue that marks ECT(1) as RFC 3168 does, once for much, is not detected (it is off by default in
-//!    \[L\]; RFC 9331 section 4.3 asks for it). Over `red`, `codel` or `pi` Prague takes more than its share.
-//! 3. The window always has its fraction; \[L\] counts a rate in its place below four segments, and changes the window
-//!    that limits what is in flight by a segment an acknowledgement. Packets do not become shorter at low rates.
-//! 4. The window grows with any acknowledgement that comes while the application has data, full or not: a paced window
-//!    of few segments is not full, and in \[L\] does not grow then.
+//! 2. No fall-back. To a queue that follows RFC 3168 a mark stands for a loss, so it marks seldom, ECT(1) too. Prague
+//!    does not detect such a queue, as RFC 9331 section 4.3 asks (in \[L\] detection is off by default): over `red`,
+//!    `codel` or `pi` it takes more than its share.
+//! 3. The window is a number with a fraction, whatever its size. Below four segments \[L\] keeps a rate in its place,
+//!    and the window that limits what is in flight follows by one segment per acknowledgement. Packets do not become
+//!    shorter at low rates.
+//! 4. The window grows with each acknowledgement while the application has data, even if it is not full. In \[L\] it
+//!    grows only while it is full, which a paced window of few segments is not.
 //! 5. SYNs and acknowledgements are not ECN-capable.
 //! 6. A loss halves the window and is the reduction of its round trip; \[D\] section 2.4.1 permits less after a
 //!    reduction for marks in the same round trip. Slow start ends with the first mark, which halves the window since

@@ -31,6 +31,15 @@
 //! her defence, Stanford 2006). At the start of a run R is `initial_rate`, and rises by 2 % in 10 ms until a round trip
 //! is known: up to fifteen flows that begin then overload nothing.
 //!
+//! Unequal round trips overload it too. d0 is the average over the packets that arrive. After a start these are at
+//! first of the flows with the shortest round trips, so R rises fast, by up to alpha T / d0 in each T; and the line
+//! is not full before the longest flows send at R, two of their round trips after the start. An example: ten flows
+//! with 40 to 160 ms begin together over 100 Mbit/s, with a buffer of 1250 packets, C times the mean round trip. By
+//! equation 2, computed in steps of T, R rises to 0.17 C, up to 1.7 C arrives, and 116 packets exceed the buffer. The
+//! simulation loses 258, because packets and acknowledgements also wait in hosts: 10 ms between a rate and its use
+//! make 214 by equation 2. If d0 were the mean round trip from the start, equation 2 would lose none. So this too is
+//! the law.
+//!
 //! The congestion header has format 15. Its body:
 //!
 //! | byte | field |

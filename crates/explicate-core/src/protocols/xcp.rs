@@ -52,6 +52,7 @@ use crate::api::{
 };
 use crate::params::{Auto, BitsPerSecond, Fraction, Info, Param, choices, parameters};
 use crate::protocols::common::feedback;
+use crate::protocols::common::float::seconds;
 use crate::protocols::common::rate_header::{self, SECONDS, round, seconds_to_units};
 use crate::protocols::common::xcp_router::{self, XcpRouter};
 use crate::units::Time;
@@ -127,10 +128,11 @@ pub(super) struct Window {
 /// acknowledgements. The default is the rate form of D03.
 pub(super) trait Form: Default + Send {
     /// The fields of the next packets' headers, if `packets` make a window: the window (D03: X), RTT, and the request
-    /// spread over the packets.
+    /// spread over the packets. All are zero while the RTT is unknown.
     #[inline(always)]
     fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
-        // One division serves both quotients: X = rtt / packets, and the request spread over them.
+        // One division serves both quotients: X = rtt / packets, and the request spread over them. With an RTT of
+        // zero neither is a number, and fields that are none are written as zero.
         let inverse = 1.0 / (packets * w.srtt);
         let per_window = w.srtt * inverse;
         let x = seconds_to_units(w.srtt * per_window);
@@ -206,8 +208,7 @@ impl<F: Form> XcpSender<F> {
     #[inline(always)]
     fn words(&self) -> (u32, u32, i32) {
         // The window is one packet at least.
-        let packets = self.window.cwnd as u32 as f64;
-        if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window, packets) }
+        F::words(&self.window, self.window.cwnd as u32 as f64)
     }
 
     /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards the used part.
@@ -253,7 +254,7 @@ impl<F: Form> Sender for XcpSender<F> {
 
     #[inline(always)]
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
+        self.window.srtt = seconds(ack.srtt);
         self.feedback = ack.header.reverse_feedback();
         if self.counted.counts(ack) {
             self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
@@ -345,6 +346,15 @@ mod tests {
         assert!((s.allowance().cwnd - 1.9).abs() < 1e-12);
         let sent = sends(&mut *s);
         assert_eq!((sent.x(), sent.delta_throughput()), (seconds_to_units(0.1), 981_000));
+    }
+
+    /// Before the first round trip X, RTT and request are unknown.
+    #[test]
+    fn without_a_round_trip_all_fields_are_zero() {
+        let mut s = sender(&[]);
+        s.on_start(Time::ZERO, Time::ZERO);
+        let header = sends(&mut *s);
+        assert_eq!((header.x(), header.rtt(), header.delta_throughput()), (0, 0, 0));
     }
 
     #[test]

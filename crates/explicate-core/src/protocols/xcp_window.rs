@@ -93,6 +93,9 @@ struct Bytes;
 impl Form for Bytes {
     /// Section 3.2: H_feedback = (r rtt - cwnd) / packets in the window.
     fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
+        if w.srtt == 0.0 {
+            return (0, 0, 0);
+        }
         let request = (w.desired * w.srtt - w.cwnd * w.packet) / packets;
         ((packets * w.packet + 0.5) as u32, seconds_to_units(w.srtt), round(request))
     }

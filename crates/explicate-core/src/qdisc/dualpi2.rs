@@ -91,6 +91,7 @@ impl QdiscKind for DualPi2 {
         source: "RFC 9332",
         params: Params::PARAMS,
     };
+    const L4S_APART: bool = true;
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Departure(Box::new(DualPi2Queue::new(init)))

@@ -39,6 +39,9 @@ pub trait QdiscKind: Sync {
     const INFO: Info;
     /// It marks ECN-capable packets, unless a parameter `mark` of its own says otherwise.
     const MARKS: bool = true;
+    /// Packets with ECT(1) or CE (RFC 9331) wait apart from the others: a flow's packets keep their order only among
+    /// those of one kind.
+    const L4S_APART: bool = false;
     /// A discipline for one queue.
     fn build(&self, init: &QdiscInit<'_>) -> Discipline;
     /// Parameters of one queue of which one makes another useless. Each discipline states its own; the scenario warns of them.
@@ -69,6 +72,7 @@ mod object {
     pub trait QdiscKindObject: Sync {
         described!();
         fn marks(&self) -> bool;
+        fn l4s_apart(&self) -> bool;
         fn build(&self, init: &QdiscInit<'_>) -> Discipline;
         fn conflicts(&self, queue: &ResolvedQueue<'_>) -> Vec<Conflict>;
     }
@@ -78,6 +82,9 @@ mod object {
         }
         fn marks(&self) -> bool {
             K::MARKS
+        }
+        fn l4s_apart(&self) -> bool {
+            K::L4S_APART
         }
         fn build(&self, init: &QdiscInit<'_>) -> Discipline {
             QdiscKind::build(self, init)

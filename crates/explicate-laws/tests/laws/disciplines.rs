@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, Qdisc, QdiscInit, Queued, Verdict};
+use explicate_core::qdisc::{
+    ActiveQueue, AnyQdiscKind, Discipline, DropCause, Dropped, Qdisc, QdiscInit, Queued, Verdict,
+};
 use explicate_core::registry::QDISCS;
 use explicate_core::units::Time;
 use explicate_core::wire::Ecn;
@@ -17,18 +19,16 @@ fn queue_disciplines_decide_alike() {
             let rng = dice.0.clone();
             match q.build(&QdiscInit { values: &values, capacity: CAPACITY, mean_packet: 1000.0, rng }) {
                 Discipline::Arrival(discipline) => qdisc(q.name(), discipline, dice),
-                Discipline::Departure(queue) => active_queue(q.name(), queue, dice),
+                Discipline::Departure(queue) => active_queue(*q, queue, dice),
             }
         });
     }
 }
 
-/// Disciplines that choose among queues by the ECN field, which may differ among the packets of a flow.
-const BY_ECN: &[&str] = &["dualpi2"];
-
-/// Every packet that joined leaves once, sent or dropped; packets of a flow keep their order, of a flow and code where the ECN
-/// field chooses the queue; the queue answers while packets wait.
-fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) -> Hash {
+/// Every packet that joined leaves once, sent or dropped; packets of a flow keep their order, of a flow and kind
+/// where those of L4S wait apart; the queue answers while packets wait.
+fn active_queue(kind: &AnyQdiscKind, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) -> Hash {
+    let name = kind.name();
     let mut hash = Hash::new();
     let mut dropped = Dropped::new();
     let mut waiting: BTreeMap<u32, (Queued, (u32, bool, bool))> = BTreeMap::new();
@@ -41,9 +41,8 @@ fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) ->
             let packet = dice.packet();
             let capable = packet.ecn() != Ecn::NotCapable;
             let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
-            // ECT(1) and CE, or the other two.
-            let low = BY_ECN.contains(&name) && matches!(packet.ecn(), Ecn::Capable1 | Ecn::Marked);
-            waiting.insert(handle, (queued, (packet.transport.flow(), packet.is_ack(), low)));
+            let l4s = kind.l4s_apart() && matches!(packet.ecn(), Ecn::Capable1 | Ecn::Marked);
+            waiting.insert(handle, (queued, (packet.transport.flow(), packet.is_ack(), l4s)));
             queue.enqueue(queued, &packet, &mut dropped);
         } else if let Some((sent, mark)) = queue.dequeue(now, &mut dropped) {
             let (queued, flow) = waiting.remove(&sent.handle).expect("it waited");

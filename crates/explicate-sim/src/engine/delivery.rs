@@ -67,10 +67,20 @@ impl Engine {
         }
     }
 
-    /// Sends the packets that a flow may still send.
+    /// Sends the packets that a flow may still send. A flow that paces has mostly to wait after each packet.
     #[inline(never)]
     pub(super) fn send_more(&mut self, now: Time, id: u32) {
-        while self.send_next(now, id, NIL) {}
+        while !self.waits(now, id) && self.send_next(now, id, NIL) {}
+    }
+
+    /// Whether pacing lets a flow send nothing now. Its timer is then armed.
+    #[inline]
+    fn waits(&mut self, now: Time, id: u32) -> bool {
+        let waits = self.ends[id as usize].flow.must_wait(now);
+        if waits {
+            self.rest(now, id);
+        }
+        waits
     }
 
     /// A flow takes the acknowledgement in `slot`, if any, and sends the next packet, if allowed, in that slot or a new one.
@@ -129,6 +139,12 @@ impl Engine {
     /// A flow has nothing to send now: frees the slot.
     fn nothing_of(&mut self, now: Time, id: u32, slot: u32) {
         self.arena.give(slot);
+        self.rest(now, id);
+    }
+
+    /// A flow sends nothing more now: arms its timer.
+    #[inline(always)]
+    fn rest(&mut self, now: Time, id: u32) {
         let timer = self.ends[id as usize].rest(now);
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);

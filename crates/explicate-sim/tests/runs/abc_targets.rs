@@ -5,9 +5,10 @@
 use crate::common::jain;
 use crate::outcome::{dumbbell, run};
 
-/// Target 0.98 of the link. A segment more per flow and round trip has to be braked away, which takes N of the W
-/// packets in flight: departures exceed the target by the factor 1 / (1 - N / W), up to the rate of the line, and what
-/// is missing then comes from a queue of d_t and more. Round trips of 40 ms.
+/// The target is 0.98 of the link. Each of N flows adds a segment per round trip by itself, which routers take back:
+/// among the W packets in flight N more brake than accelerate. So departures exceed the target by the factor 1 / (1 -
+/// N / W), up to the rate of the line. Where that is not enough, a queue longer than d_t lowers the target. Round
+/// trips of 40 ms.
 #[test]
 fn a_link_nearly_full_a_short_queue_and_equal_shares() {
     for (mbps, flows) in [(20.0, 1), (20.0, 2), (100.0, 10)] {
@@ -24,10 +25,11 @@ fn a_link_nearly_full_a_short_queue_and_equal_shares() {
     }
 }
 
-/// Ten flows share 10 Mbit/s over a round trip of 40 ms, in which 50 packets of 1000 bytes fit. With a wait of x s in
-/// the queue, W = 50 + 1250 x packets are in flight. At rest x = d_t + delta (N / W - (1 - eta)). Both hold for x =
-/// 32.1 ms and W = 90. The simulated queue is shorter: a sender uses the whole part of its window only, which is half a
-/// packet less on average, for each of ten flows.
+/// Ten flows share 10 Mbit/s, which are 1250 packets of 1000 bytes a second. The round trip is 40 ms without a queue,
+/// so 50 packets fill it. Let a packet wait x seconds in the queue. Then W = 50 + 1250 x packets are in flight, and
+/// the law of ABC is at rest where x = d_t + delta (N / W - (1 - eta)) (`protocols/abc.rs`). The two equations give x
+/// = 32.1 ms and W = 90. The simulated queue is shorter, because a sender uses only the whole part of its window: on
+/// average half a packet less, for each of ten flows.
 #[test]
 fn many_flows_have_the_queue_of_the_closed_form() {
     let text = dumbbell("abc", 10.0, (40.0, 40.0), 10).replace("1.0bdp", "400pkt");

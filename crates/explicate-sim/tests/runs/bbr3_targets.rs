@@ -42,10 +42,14 @@ fn link(done: &Outcome, column: &str) -> f64 {
     done.link("r1->r2", column)
 }
 
-/// Section 5.6.2 paces 1 % below the bandwidth, and section 5.3.4.2 reckons with 2 % for the probes for the round trip:
-/// .97, of which DOWN takes some. A probe lasts three rounds after the pipe is full, in which at most a product waits;
-/// DOWN takes a tenth of it away in a round, so some 14 of 60 rounds have a queue, of half a product in the mean: an
-/// eighth of the round trip, 5 ms. Twice that is the bound. Section 10.1: the estimate is within 2 %.
+/// Utilisation: pacing is 1 % below the bandwidth (section 5.6.2), and measuring the round trip costs 2 % (section
+/// 5.3.4.2). That leaves .97. The phase DOWN, at 0.9 of the bandwidth, costs a little more: the bound is .95.
+///
+/// Queue: UP lasts three rounds after the pipe is full, with at most one product waiting. Then DOWN drains a tenth of
+/// the product in a round. So some 14 of 60 rounds have a queue, of half a product on average. Over all rounds that
+/// is an eighth of the round trip, 5 ms, and the bound is twice as much.
+///
+/// Section 10.1: the estimate of the bandwidth is within 2 %.
 #[test]
 fn one_flow_fills_a_clean_line_with_a_short_queue() {
     let done = over(&group("f", "bbr3", 1), 40, "2.0bdp", (40, 5), "");
@@ -66,9 +70,10 @@ fn one_flow_fills_a_clean_line_with_a_short_queue() {
     assert!((5..=7).contains(&probes), "{probes} probes for the round trip");
 }
 
-/// Section 3.1 aims at full throughput with up to 1 % lost. Between two probes, here 25 rounds of 100 ms, each round
-/// may take 2 % of the short-term bound, 1 % for losses and 1 % for the margin of the pacing: .6 are left at the end,
-/// .79 in the mean, and the probe restores all of it. CUBIC has some 12 packets in flight of 417, by 1.2 / sqrt(p).
+/// Section 3.1 aims at full throughput with up to 1 % lost. There are 25 rounds of 100 ms between two probes. Each
+/// may lower the short-term bound by 2 %: 1 % is lost, and pacing stays 1 % below the bound. So at the end .6 of it
+/// are left, on average .79, and the next probe removes the bound. CUBIC's window is 1.2 / sqrt(p) = 12 packets; 417
+/// fill the path.
 #[test]
 fn random_losses_of_a_hundredth_cost_little() {
     let share = |protocol: &str| {

@@ -7,14 +7,15 @@ use crate::recovery::common::rtt::smoothed;
 use crate::recovery::{Common, RtoRule};
 use crate::units::Time;
 
-/// A span that ends now, in whole ticks of a clock between its ends, at least one; `tick` in ns, zero is exact.
+/// A span that ends now, in whole ticks of a clock between its ends, at least one; `tick` in ns, zero is exact. The
+/// span does not begin before time zero.
 #[inline]
 pub(super) fn in_ticks(tick: u32, now: Time, span: Time) -> Time {
     let tick = tick as u64;
     if tick == 0 {
         return span;
     }
-    let ticks = now.0 / tick - now.since(span).0 / tick;
+    let ticks = now.0 / tick - now.0.wrapping_sub(span.0) / tick;
     Time(ticks.max(1) * tick)
 }
 

@@ -59,6 +59,16 @@ impl SenderEndpoint {
         true
     }
 
+    /// Whether pacing lets nothing leave at `now`, so that [`SenderEndpoint::poll_next`] would return nothing.
+    #[inline]
+    pub fn must_wait(&mut self, now: Time) -> bool {
+        if self.wait_until <= now || self.state != State::Established {
+            return false;
+        }
+        self.waits();
+        true
+    }
+
     /// The second half: writes the segment that [`SenderEndpoint::poll_next`] returned into `out`; false if the
     /// application has no data.
     #[inline(always)]

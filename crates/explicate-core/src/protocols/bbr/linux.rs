@@ -51,9 +51,6 @@ impl Sender for LinuxSender {
         self.bbr.pacing *= MARGIN;
     }
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
-        if sent.in_flight == 0 && self.bbr.delivery.limited() {
-            self.bbr.restart(&mut self.linux, sent.now);
-        }
         self.linux.on_send(sent.in_flight);
         self.bbr.on_send(packet, sent);
     }
@@ -71,6 +68,9 @@ impl Sender for LinuxSender {
         let delivered = self.bbr.delivery.delivered();
         let round = Round { now: undo.now, begins: false, delivered, losses: 0, limited: false };
         self.linux.long_term.reset(&round);
+    }
+    fn on_idle(&mut self, now: Time, _idle: Time, _timeout: Time) {
+        self.bbr.restart(&mut self.linux, now);
     }
     fn probe(&self, put: Probe<'_>) {
         self.bbr.probe(put);
@@ -129,7 +129,7 @@ impl BbrSender {
                 self.enter_probe_bandwidth(ack.now);
             }
             let bandwidth = self.bandwidth_of(linux);
-            linux.aggregation.take(ack.now, begins, arrived, bandwidth, self.cwnd, EXTRA_ROUNDS);
+            linux.aggregation.take(ack.now, begins, arrived as u32, bandwidth, self.cwnd, EXTRA_ROUNDS);
         }
         let before = ack.in_flight as f64 + (arrived + losses) as f64;
         if self.mode == Mode::ProbeBandwidth && self.phase_ends(linux, ack.now, before, losses > 0) {
@@ -223,6 +223,8 @@ impl BbrSender {
 
     /// `bbr_cwnd_event`: the flow, which the application limited, sends again.
     fn restart(&mut self, linux: &mut Linux, now: Time) {
+        self.delivery.limit(0);
+        self.idle = true;
         linux.aggregation.begin(now);
         if self.mode == Mode::ProbeBandwidth {
             self.pace_at(self.bandwidth_of(linux), 1.0);
@@ -384,6 +386,19 @@ mod tests {
         assert_eq!(s.bbr.bandwidth, 100.0);
         s.bbr.take_bandwidth(&mut s.linux, &sample(false));
         assert_eq!(s.bbr.bandwidth, 50.0);
+    }
+
+    /// After an idle time pacing is 1 % below the bandwidth, whatever the phase, and an old minimum of the round trip
+    /// is replaced without a probe.
+    #[test]
+    fn after_an_idle_time_it_goes_on_at_its_bandwidth() {
+        let mut s = informed();
+        s.bbr.pacing = 123.75;
+        s.on_idle(Time::secs(12), Time::secs(11), Time::secs(1));
+        assert_eq!(s.bbr.pacing, 99.0);
+        let (now, rtt) = (Time::secs(12), Time::millis(90));
+        s.on_ack(&Ack { in_flight: 0, rtt, srtt: rtt, ..testing::ack(now, &Congestion::NONE) });
+        assert_eq!((s.bbr.mode, s.bbr.rtprop), (Mode::ProbeBandwidth, rtt));
     }
 
     /// 2 * 8 + 3 super-packets of a segment each are 19: an even number is 20. Pacing is 99 segments/s.

@@ -1,8 +1,8 @@
 //! The maximum of the last rounds as Linux keeps it (`lib/minmax.c`, K. Nichols): three samples instead of one for each round.
 //!
-//! They are the best one, the best of those after it, and the best after that. Where none comes near the best for a quarter of the
-//! window, a later one becomes the second, whatever it is. So the maximum is a sample's for a round longer than the window, and what
-//! follows may be less than the best of the window.
+//! They are the best sample, the best of those after it, and the best after that. If no sample comes near the best
+//! one for a quarter of the window, a later one becomes the second, whatever its value. So a sample is the maximum
+//! for one round more than the window has, and the next maximum may be less than the best sample of the window.
 
 /// Rounds of the window (`bbr_bw_rtts`).
 const WINDOW: u32 = 10;

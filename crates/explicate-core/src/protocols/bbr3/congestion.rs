@@ -2,6 +2,7 @@
 
 use super::flight::Note;
 use super::{Bbr3Sender, Shown, State};
+use crate::protocols::common::float::greater;
 use crate::units::Time;
 
 /// What losses have shown, for the short term.
@@ -63,8 +64,8 @@ impl Bbr3Sender {
     /// UpdateLatestDeliverySignals().
     pub(super) fn update_latest_delivery_signals(&mut self, shown: &Shown) {
         let signals = &mut self.congestion;
-        signals.bw_latest = signals.bw_latest.max(shown.rate);
-        signals.inflight_latest = signals.inflight_latest.max(shown.delivered);
+        signals.bw_latest = greater(signals.bw_latest, shown.rate);
+        signals.inflight_latest = greater(signals.inflight_latest, shown.delivered);
         signals.round_start = shown.sampled && shown.prior_delivered >= signals.round_end;
         if signals.round_start {
             signals.round_end = self.delivery.delivered();
@@ -122,7 +123,7 @@ impl Bbr3Sender {
             }
         }
     }
-    /// IsInflightTooHigh(): of so many in flight so many were lost.
+    /// IsInflightTooHigh(): whether `lost` segments are too many of those in flight. Without SACK any loss is.
     pub(super) fn is_inflight_too_high(&self, in_flight: f64, lost: f64) -> bool {
         lost > in_flight * self.params.loss_threshold || (lost > 0.0 && !self.selective)
     }

@@ -2,6 +2,7 @@
 
 use super::{Bbr3Sender, MIN_PIPE, Shown, State};
 use crate::api::Ack;
+use crate::protocols::common::float::{greater, lesser};
 
 /// Pacing is this share of the bandwidth.
 const MARGIN: f64 = 0.99;
@@ -37,7 +38,7 @@ impl Bbr3Sender {
             let quantum = (self.pacing * QUANTUM_S).min(MOST_QUANTUM_BYTES / self.packet).max(LEAST_QUANTUM);
             least = least.max(3.0 * quantum);
         }
-        segments.max(least) + if self.state == State::Up { 2.0 } else { 0.0 }
+        greater(segments, least) + if self.state == State::Up { 2.0 } else { 0.0 }
     }
     /// Inflight(): segments to have in flight at this bandwidth.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64) -> f64 {
@@ -45,7 +46,7 @@ impl Bbr3Sender {
     }
     /// TargetInflight() (section 5.3.3.8.3).
     pub(super) fn target_inflight(&self) -> f64 {
-        self.product().min(self.cwnd)
+        lesser(self.product(), self.cwnd)
     }
     /// InflightWithHeadroom() (section 5.3.3.9).
     pub(super) fn inflight_with_headroom(&self) -> f64 {
@@ -66,20 +67,21 @@ impl Bbr3Sender {
         let arrived = shown.arrived as f64;
         let most = self.budget(self.multiple(self.bw, self.cwnd_gain) + self.aggregation.most());
         if self.full.reached {
-            self.cwnd = (self.cwnd + arrived).min(most);
+            self.cwnd = lesser(self.cwnd + arrived, most);
         } else if self.cwnd < most || (self.delivery.delivered() as f64) < self.initial_window {
             self.cwnd += arrived;
         }
         self.cwnd = self.cwnd.max(MIN_PIPE);
         if self.state == State::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+            self.cwnd = lesser(self.cwnd, self.probe_rtt_cwnd());
         }
         let bound = match self.state {
             State::Startup | State::Drain => f64::INFINITY,
             State::Down | State::Refill | State::Up => self.inflight_longterm,
             State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
         };
-        self.cwnd = self.cwnd.min(bound.min(self.congestion.inflight_shortterm).max(MIN_PIPE));
+        let bound = lesser(bound, self.congestion.inflight_shortterm).max(MIN_PIPE);
+        self.cwnd = lesser(self.cwnd, bound);
     }
 
     /// SaveCwnd() (section 5.6.4.4).

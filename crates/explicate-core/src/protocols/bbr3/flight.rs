@@ -1,8 +1,8 @@
 //! What is in flight, and what of it is lost: C.lost, P.tx_in_flight and P.lost (section 4.1.2).
 //!
-//! The recovery says how much is in flight, and acknowledgements what arrived: the rest is lost. An acknowledgement
-//! echoes the number of a packet. Packets before it that it does not account for are missing, and the first of these
-//! are lost first.
+//! The recovery says how many segments are in flight. If that number falls by more than arrived, the rest is lost.
+//! Which packets are lost follows from the numbers that acknowledgements echo: a packet is missing when a later one
+//! is echoed before it. Of the missing packets those that left first count as lost first.
 
 use alloc::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(super) struct Flight {
     /// Losses that timers found, and episodes, since the last acknowledgement.
     found: u32,
     episodes: u32,
-    /// Packets that others have overtaken, in the order of departure.
+    /// Packets without an answer although a later one has been echoed, in the order of departure.
     missing: VecDeque<Note>,
     /// The packet that arrived last.
     newest: Note,
@@ -44,34 +44,37 @@ impl Flight {
         Note { in_flight: self.in_flight, lost, limited: limited | !sent.backlogged }
     }
 
-    /// An acknowledgement, with the notes of the packets up to the one that it echoes: returns that packet's, if it is
-    /// known.
-    pub(super) fn pass(&mut self, ack: &Ack<'_>, mut notes: impl ExactSizeIterator<Item = Note>) -> Option<Note> {
-        // Besides the packet that it echoes.
-        let mut others = ack.newly_acked.saturating_sub(1) as usize;
-        let Some(before) = notes.len().checked_sub(1) else {
-            self.find(ack.newly_acked as usize);
-            return None;
-        };
-        if before > others {
-            // Where acknowledgements are delayed, the packets just before came with it.
-            self.missing.extend(notes.by_ref().take(before - others));
+    /// This acknowledgement echoes a later packet than the one with this note, which had no answer, nor had the
+    /// `others` that left between the two.
+    pub(super) fn overtake(&mut self, ack: &Ack<'_>, note: Note, others: usize) {
+        // Where acknowledgements are delayed, one also covers the packets just before the one that it echoes.
+        if others >= ack.newly_acked.saturating_sub(1) as usize {
+            self.missing.push_back(note);
         }
-        others = others.saturating_sub(before);
-        if others > 0 {
-            self.find(others);
-        }
-        self.newest = notes.last()?;
-        Some(self.newest)
     }
-    /// Missing packets arrived after all.
+    /// An acknowledgement echoes the packet with this note, if it is known, and overtakes this number of packets.
+    /// Call after [`Flight::overtake`] for each of them.
+    pub(super) fn pass(&mut self, ack: &Ack<'_>, echoed: Option<Note>, overtaken: usize) {
+        let known = match echoed {
+            Some(note) => {
+                self.newest = note;
+                overtaken + 1
+            }
+            None => 0,
+        };
+        self.find((ack.newly_acked as usize).saturating_sub(known));
+    }
+    /// This number of missing packets arrived after all.
     fn find(&mut self, packets: usize) {
-        self.missing.drain(..packets.min(self.missing.len()));
+        for _ in 0..packets.min(self.missing.len()) {
+            self.missing.pop_front();
+        }
     }
 
-    /// Segments newly known to be lost, of which `arrived` arrived: call after [`Flight::pass`].
-    pub(super) fn losses(&mut self, ack: &Ack<'_>, arrived: u64) -> u32 {
-        let gone = self.in_flight.saturating_sub(ack.in_flight.saturating_add(arrived as u32));
+    /// The number of segments that this acknowledgement shows to be lost; `arrived` others arrived. Call after
+    /// [`Flight::pass`].
+    pub(super) fn losses(&mut self, ack: &Ack<'_>, arrived: u32) -> u32 {
+        let gone = self.in_flight.saturating_sub(ack.in_flight.saturating_add(arrived));
         let losses = if ack.selective { gone + self.found } else { self.episodes };
         (self.in_flight, self.found, self.episodes) = (ack.in_flight, 0, 0);
         if !self.missing.is_empty() {
@@ -92,12 +95,13 @@ impl Flight {
         lost
     }
 
-    /// A packet is lost: its note, or that of the last one that arrived.
+    /// A packet is lost. Returns its note, or that of the packet that arrived last if none is missing.
     pub(super) fn lose(&mut self) -> Note {
         self.lost = self.lost.wrapping_add(1);
         self.missing.pop_front().unwrap_or(self.newest)
     }
-    /// RS.lost: segments lost since a packet left. What a timer seemed to find before may be none.
+    /// RS.lost: segments lost since a packet left. A loss that a timer had found before it left may turn out to be
+    /// none, so the difference may be negative; it counts as none then.
     pub(super) fn lost_since(&self, packet: &Note) -> f64 {
         (self.lost.wrapping_sub(packet.lost) as i32).max(0) as f64
     }

@@ -1,6 +1,7 @@
 //! The cycle that probes for bandwidth: DOWN, CRUISE, REFILL, UP (section 5.3.3).
 
 use super::{Bbr3Sender, Shown, State};
+use crate::protocols::common::float::greater;
 use crate::rng::Rng;
 use crate::units::Time;
 
@@ -91,7 +92,7 @@ impl Bbr3Sender {
         }
     }
 
-    /// IsTimeToProbeBW(): after `wait`, or as seldom as Reno would lose a packet.
+    /// IsTimeToProbeBW(): after `wait`, or after as many rounds as Reno has between two losses on such a path.
     fn is_time_to_probe(&self, now: Time) -> bool {
         now > self.cycle.since + self.cycle.wait || self.cycle.rounds as f64 >= self.target_inflight().min(MOST_ROUNDS)
     }
@@ -118,22 +119,25 @@ impl Bbr3Sender {
 
     /// AdaptLongTermModel(): whether it decided a transition.
     fn adapt_long_term(&mut self, shown: &Shown) -> bool {
-        if self.round_start && self.cycle.ack_phase == AckPhase::ProbeStarting {
-            self.cycle.ack_phase = AckPhase::ProbeFeedback;
-        }
-        if self.round_start && self.cycle.ack_phase == AckPhase::ProbeStopping && self.end_feedback(shown) {
-            return true;
+        if self.round_start {
+            let phase = self.cycle.ack_phase;
+            match phase {
+                AckPhase::ProbeStarting => self.cycle.ack_phase = AckPhase::ProbeFeedback,
+                AckPhase::ProbeStopping if self.end_feedback(shown) => return true,
+                _ => {}
+            }
         }
         if self.inflight_longterm == f64::INFINITY || self.is_inflight_too_high(shown.tx_in_flight, shown.lost) {
             return false;
         }
-        self.inflight_longterm = self.inflight_longterm.max(shown.tx_in_flight);
+        self.inflight_longterm = greater(self.inflight_longterm, shown.tx_in_flight);
         if self.state == State::Up {
             self.probe_longterm_upward(shown);
         }
         false
     }
-    /// A round after UP: what it showed is complete. A probe that ended early for caution, and lost nothing, goes on.
+    /// A round after UP all its acknowledgements have arrived. A probe that ended early, out of caution, and lost
+    /// nothing goes on: returns whether it does.
     fn end_feedback(&mut self, shown: &Shown) -> bool {
         self.cycle.is_sample = false;
         self.cycle.ack_phase = AckPhase::Init;

@@ -1,20 +1,22 @@
 //! Acknowledgements that arrive in bunches: how many segments more than expected are acknowledged at once, as BBR
 //! measures it (Linux 6.18, `bbr_update_ack_aggregation`; draft-ietf-ccwg-bbr-06 section 5.5.9).
 //!
-//! A time of aggregation lasts while more has arrived than the bandwidth explains. What is beyond that is
-//! `extra_acked`, of which the maximum of some round trips counts. Two numbers keep it, each of so many rounds, so it
-//! is that of one to two times as many.
+//! A time of aggregation lasts while more segments have arrived than the bandwidth explains. The excess is
+//! `extra_acked`. BBR uses its maximum over the last n round trips. As in Linux that maximum is kept in two numbers:
+//! each is the maximum of n round trips, and they are replaced in turns. The larger of the two therefore covers the
+//! last n to 2 n round trips.
 
+use crate::protocols::common::float::{greater, lesser, seconds};
 use crate::units::Time;
 
 /// Segments after which a time of aggregation ends in any case.
-const MOST: u64 = 1 << 20;
+const MOST: u32 = 1 << 20;
 
 /// The present time of aggregation, and the maxima of the last rounds.
 #[derive(Default)]
 pub(crate) struct Aggregation {
     since: Time,
-    arrived: u64,
+    arrived: u32,
     extra: [f64; 2],
     rounds: u32,
     at: usize,
@@ -26,10 +28,10 @@ impl Aggregation {
         (self.since, self.arrived) = (now, 0);
     }
 
-    /// So many segments arrived at a bandwidth of so many a second; `starts` if a round trip does. At most `cwnd`
-    /// segments are extra, and a maximum is of `rounds` round trips.
+    /// `arrived` segments are acknowledged; `starts` if a round trip starts with them. The bandwidth is in
+    /// segments/s. At most `cwnd` segments are extra, and each of the two maxima is of `rounds` round trips.
     #[inline(always)]
-    pub(crate) fn take(&mut self, now: Time, starts: bool, arrived: u64, bandwidth: f64, cwnd: f64, rounds: u32) {
+    pub(crate) fn take(&mut self, now: Time, starts: bool, arrived: u32, bandwidth: f64, cwnd: f64, rounds: u32) {
         if arrived == 0 {
             return;
         }
@@ -41,19 +43,21 @@ impl Aggregation {
                 self.extra[self.at] = 0.0;
             }
         }
-        let mut expected = libm::floor(bandwidth * now.since(self.since).as_secs_f64());
-        if self.arrived as f64 <= expected || self.arrived + arrived >= MOST {
+        // Rounded down; saturates far above MOST.
+        let mut expected = (bandwidth * seconds(now.since(self.since))) as u32;
+        if self.arrived <= expected || self.arrived.saturating_add(arrived) >= MOST {
             self.begin(now);
-            expected = 0.0;
+            expected = 0;
         }
-        self.arrived += arrived;
-        let extra = (self.arrived as f64 - expected).min(cwnd);
-        self.extra[self.at] = self.extra[self.at].max(extra);
+        self.arrived = self.arrived.saturating_add(arrived);
+        let extra = lesser((self.arrived - expected) as f64, cwnd);
+        let most = &mut self.extra[self.at];
+        *most = greater(*most, extra);
     }
 
     /// The maximum, segments.
     pub(crate) fn most(&self) -> f64 {
-        self.extra[0].max(self.extra[1])
+        greater(self.extra[0], self.extra[1])
     }
 }
 
@@ -87,7 +91,7 @@ mod tests {
     #[test]
     fn a_maximum_of_one_round_is_forgotten_after_two() {
         let mut aggregation = Aggregation::default();
-        let mut round = |ms: u64, arrived: u64| {
+        let mut round = |ms: u64, arrived: u32| {
             aggregation.take(Time::millis(ms), true, arrived, 1000.0, 50.0, 1);
             aggregation.most()
         };

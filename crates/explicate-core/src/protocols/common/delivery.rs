@@ -23,6 +23,7 @@
 use alloc::collections::VecDeque;
 
 use crate::api::{Ack, Sent};
+use crate::protocols::common::float::seconds;
 use crate::units::Time;
 
 /// Counts arrivals, whether SACK reports them one by one or duplicates come first.
@@ -73,7 +74,7 @@ pub(crate) struct Sample {
     /// Segments delivered in total when the packet left.
     pub(crate) prior_delivered: u64,
     /// Segments delivered since.
-    pub(crate) delivered: u64,
+    pub(crate) delivered: u32,
     /// In this time.
     pub(crate) interval: Time,
     /// The application was the limit: the path may have more bandwidth.
@@ -83,7 +84,7 @@ pub(crate) struct Sample {
 impl Sample {
     /// Segments a second.
     pub(crate) fn rate(&self) -> f64 {
-        self.delivered as f64 / self.interval.as_secs_f64()
+        self.delivered as f64 / seconds(self.interval)
     }
 }
 
@@ -156,17 +157,22 @@ impl<N: Copy> DeliveryRate<N> {
         });
     }
 
-    /// The notes of the packets up to this one of which no acknowledgement is known, its own last; none if its record is gone. Call
-    /// before [`DeliveryRate::on_ack`], which forgets them.
-    pub(crate) fn notes(&self, packet_number: u32) -> impl ExactSizeIterator<Item = N> {
-        let at = packet_number.wrapping_sub(self.first) as usize;
-        let count = if at < self.records.len() { at + 1 } else { 0 };
-        self.records.iter().take(count).map(|record| record.note)
-    }
-
     /// An acknowledgement arrived. Returns no sample without the record of its packet, nor over less than `least`,
     /// where clocks and bursts would dominate (section 3.3).
     pub(crate) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
+        self.on_ack_noted(ack, least, |_, _| ()).0
+    }
+
+    /// As [`DeliveryRate::on_ack`], and returns the note of the packet that the acknowledgement echoes, if it has a
+    /// record. Records of earlier packets are dropped: `overtaken` is called with the note of each, the oldest first,
+    /// and with the number of others between it and the packet.
+    #[inline]
+    pub(crate) fn on_ack_noted(
+        &mut self,
+        ack: &Ack<'_>,
+        least: Time,
+        mut overtaken: impl FnMut(N, usize),
+    ) -> (Option<Sample>, Option<N>) {
         let arrived = self.arrivals.count(ack);
         self.timed_out &= ack.cumulative < ack.highest_sent;
         if arrived > 0 {
@@ -176,17 +182,22 @@ impl<N: Copy> DeliveryRate<N> {
         let number = ack.transport.packet_number();
         let at = number.wrapping_sub(self.first) as usize;
         if at >= self.records.len() {
-            return None;
+            return (None, None);
         }
-        self.records.drain(..at);
-        let packet = self.records.pop_front()?;
+        for others in (0..at).rev() {
+            if let Some(earlier) = self.records.pop_front() {
+                overtaken(earlier.note, others);
+            }
+        }
+        let Some(packet) = self.records.pop_front() else { return (None, None) };
         self.first = number.wrapping_add(1);
         self.first_sent = packet.sent_at;
         let sending = packet.sent_at.since(packet.first_sent);
         let interval = sending.max(self.delivered_at.since(packet.delivered_at));
-        let delivered = self.delivered - packet.delivered;
+        let delivered = (self.delivered - packet.delivered) as u32;
         let good = arrived > 0 && delivered > 0 && interval >= least && interval > Time::ZERO;
-        good.then_some(Sample { prior_delivered: packet.delivered, delivered, interval, limited: packet.limited })
+        let Record { delivered: prior_delivered, limited, note, .. } = packet;
+        (good.then_some(Sample { prior_delivered, delivered, interval, limited }), Some(note))
     }
 }
 
@@ -286,16 +297,21 @@ mod tests {
         assert_eq!(rate.on_ack(&next, Time::ZERO).map(|sample| sample.interval), Some(Time::millis(100)));
     }
 
-    /// Packets 0 to 4 have notes. The first acknowledgement is of packet 2: it shows 0, 1 and its own; 1 that comes later is gone.
+    /// Packets 0 to 4 have notes. The first acknowledgement is of packet 2, which has overtaken 0 and 1. An
+    /// acknowledgement of 1 that comes later finds no record.
     #[test]
-    fn notes_are_those_of_packets_without_an_answer() {
+    fn an_acknowledgement_finds_notes_once() {
         let mut rate = DeliveryRate::<u32>::default();
         (0..5).for_each(|n| rate.on_send_noted(n, &testing::sent(Time::ZERO, n), 10 * n));
-        let notes = |rate: &DeliveryRate<u32>, number| rate.notes(number).collect::<std::vec::Vec<_>>();
-        assert_eq!(notes(&rate, 2), [0, 10, 20]);
-        rate.on_ack(&ack(100, 2, 1), Time::ZERO);
-        assert_eq!(notes(&rate, 3), [30]);
-        assert!(notes(&rate, 1).is_empty() && notes(&rate, 5).is_empty());
+        let mut found = |number| {
+            let mut overtaken = std::vec::Vec::new();
+            let seen = |note, others| overtaken.push((note, others));
+            let (_, own) = rate.on_ack_noted(&ack(100, number, 1), Time::ZERO, seen);
+            (overtaken, own)
+        };
+        assert_eq!(found(2), (std::vec![(0, 1), (10, 0)], Some(20)));
+        assert_eq!(found(3), (std::vec![], Some(30)));
+        assert_eq!([found(1), found(5)], [(std::vec![], None), (std::vec![], None)]);
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub(crate) struct MarkCount {
 }
 
 impl MarkCount {
-    /// Call for every acknowledgement. Marked packets that it is the first to report; one that was overtaken has an
-    /// older count, and reports none.
+    /// Call for every acknowledgement. Returns the number of marked packets that no acknowledgement before has
+    /// reported. One that was overtaken has an older count, and reports none.
     #[inline]
     pub(crate) fn count(&mut self, ack: &Ack<'_>) -> u32 {
         let marks = ack.transport.receiver_stamp();

@@ -3,6 +3,7 @@
 pub(super) mod aggregation;
 pub(super) mod delivery;
 pub mod feedback;
+pub(super) mod float;
 pub(super) mod hystart;
 pub mod load_factor;
 pub(super) mod marks;

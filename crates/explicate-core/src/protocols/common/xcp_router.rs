@@ -23,6 +23,7 @@ use core::marker::PhantomData;
 
 use crate::api::{PortView, Probe, Router};
 use crate::params::{Bytes, Fraction, Number, Seconds, choices, parameters};
+use crate::protocols::common::float::lesser;
 use crate::protocols::common::rate_header::{SECONDS, UNITS_PER_SEC, round, seconds_to_units};
 use crate::rng::Rng;
 use crate::units::Time;
@@ -263,12 +264,6 @@ fn take(pool: &mut f64, scale: &mut f64, share: f64) {
     if *pool <= 0.0 {
         (*pool, *scale) = (0.0, 0.0);
     }
-}
-
-/// The lesser of two numbers, in one instruction: neither is NaN.
-#[inline(always)]
-fn lesser(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
 }
 
 impl<H: Header> Router for XcpRouter<H> {

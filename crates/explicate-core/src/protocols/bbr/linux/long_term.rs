@@ -1,5 +1,5 @@
-//! Long-term sampling (`bbr_lt_bw_sampling` of Linux 6.18): two intervals with many losses and like rates are the work of a policer, and its
-//! rate counts.
+//! Long-term sampling (`bbr_lt_bw_sampling` of Linux 6.18). Two intervals in a row with many losses and similar rates
+//! show that a policer limits the flow. Then their rate is used as the bandwidth.
 //!
 //! | symbol | name here | unit | value |
 //! | --- | --- | --- | --- |
