@@ -27,6 +27,8 @@ controllers, need 2,005 bytes."""
 
 CHANNEL = 5.0
 """Limit of a packet's cost at a port with a fading link, divided by that at a port with a wire."""
+MEASURED = 100.0
+"""Limit of the instructions that the measurement of a port's capacity adds to a packet there."""
 
 
 def channel_instructions(name: str) -> float:
@@ -52,6 +54,16 @@ def judge_channels() -> list[str]:
     listed = ", ".join(f"{name} {count:.0f}" for name, count in counts.items())
     print(f"instructions of a packet at a port: {listed}; fading over wire {ratio:.2f}")
     return [f"fading: {ratio:.2f} times a wire, limit {CHANNEL}"] if ratio > CHANNEL else []
+
+
+def judge_measured() -> list[str]:
+    """Count XCP's port with a configured capacity, polled, and measuring; report a measurement above its limit."""
+    ways = ("xcp", "xcp:polled", "xcp:measured")
+    counts = {way: channel_instructions(way) for way in ways}
+    more = counts["xcp:measured"] - counts["xcp:polled"]
+    listed = ", ".join(f"{way} {count:.0f}" for way, count in counts.items())
+    print(f"instructions of a packet at a port: {listed}; the measurement takes {more:.0f}")
+    return [f"measured capacity: {more:.0f} instructions, limit {MEASURED:.0f}"] if more > MEASURED else []
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -96,7 +108,7 @@ def main() -> None:
     print(text)
     if options.markdown:
         replace_between(options.markdown, text, "bench")
-    over = judge(rows) + judge_channels()
+    over = judge(rows) + judge_channels() + judge_measured()
     if over:
         sys.exit("\n".join(over))
 

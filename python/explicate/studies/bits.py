@@ -289,10 +289,11 @@ class Record:
     version: str
     values: Mapping[str, Values]
     failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    study: str = "bits"
 
     def write(self, path: Path) -> None:
         """Write the record as JSON, a line for each law of a network; raise OSError if that is not possible."""
-        about = {"study": "bits", **{key: getattr(self, key) for key in ("effort", "seeds", "version", "failed")}}
+        about = {key: getattr(self, key) for key in ("study", "effort", "seeds", "version", "failed")}
         rows = [
             f"  {json.dumps(name)}: {{\n"
             + ",\n".join(f"   {json.dumps(law)}: {json.dumps(_without_nan(one))}" for law, one in laws.items())
@@ -317,9 +318,10 @@ class Record:
                 }
                 for network, laws in given["values"].items()
             }
-            return cls(given["effort"], given["seeds"], given["version"], values, given["failed"])
+            kept = (given["effort"], given["seeds"], given["version"], values, given["failed"])
+            return cls(*kept, given["study"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            remedy = f"`explicate study bits --quick -o {path}` writes one"
+            remedy = f"`explicate study STUDY --quick -o {path}` writes one"
             raise BadInputError(f"{path}: is not a record of this study ({error}); {remedy}") from error
 
 
