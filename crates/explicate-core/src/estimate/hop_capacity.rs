@@ -47,8 +47,8 @@
 //!    a line shows after the pause.
 //! 5. A change of rate changes the share of lost attempts, too, which only new frames show.
 //! 6. The gap (SIFS) before a station's own answer to another's frame counts as its own time.
-//! 7. The mean of a ratio of few frames is above the ratio of their means, by about s / 2 W where service times vary as
-//!    much as their mean: 3 % for five saturated stations at 12 Mbit/s.
+//! 7. The mean of a ratio of few frames is above the ratio of their means, by 7 % for five saturated stations
+//!    at 12 Mbit/s, whose service times vary by twice their mean: there the estimate has a deviation of 0.4.
 //! 8. C is at least a thousandth of the configured capacity, because controllers divide by it.
 
 use alloc::vec::Vec;

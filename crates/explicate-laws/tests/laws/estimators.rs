@@ -92,7 +92,7 @@ fn hop_capacity(dice: &mut Dice) -> Hash {
         assert!(alone >= c * (1.0 - 1e-9), "alone {alone}, with others {c}");
         if on_medium {
             fastest = fastest.max(rate / 8.0);
-            assert!(radio <= 6.75e6f64.max(fastest), "{radio} of {fastest}");
+            assert!(radio <= 6.75e6f64.max(fastest) * (1.0 + 1e-9), "{radio} of {fastest}");
         } else if overhead > Time::ZERO {
             most = most.max(bytes as f64 / overhead.as_secs_f64());
             assert!(alone <= most.max(6.75e6) * (1.0 + 1e-9), "{alone} of {most}");
