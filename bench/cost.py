@@ -28,8 +28,8 @@ controllers, need 2,005 bytes."""
 CHANNEL = 5.0
 """Limit of a packet's cost at a port with a fading link, divided by that at a port with a wire."""
 MEASURED = 225.0
-"""Limit of the instructions that the measurement of a port's capacity adds to a packet there, with the equipment that such
-a port has: 211 of 1,202, built without link-time optimisation. A port of XCP that is not polled takes 355."""
+"""Limit of the instructions that the measurement of a port's capacity adds to a packet there, with the equipment that
+such a port has: 211 of 1,202, built without link-time optimisation. A port of XCP that is not polled takes 355."""
 
 
 def channel_instructions(name: str) -> float:
