@@ -2,6 +2,7 @@
 
 use explicate_core::api::{AnyProtocol, AnyRouter, RouterInit};
 use explicate_core::channel::{ChannelInit, ChannelStages};
+use explicate_core::estimate::hop_capacity::HopCapacity;
 use explicate_core::guard::Marking;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
@@ -54,7 +55,8 @@ impl Parts<'_> {
         let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
         let changes = link.capacity_steps.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
         let changes = (!link.capacity_steps.is_empty()).then(|| changes.collect());
-        let mut equipment = Equipment { capacity: changes, line, ..Equipment::default() };
+        let measured = link.measured.map(|params| HopCapacity::new(params, link.capacity.bytes_per_sec()));
+        let mut equipment = Equipment { capacity: changes, measured, line, ..Equipment::default() };
         for stages in stages(link, self.seed) {
             before.extend(stages.before);
             equipment.coding.extend(stages.coding);

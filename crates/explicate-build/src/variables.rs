@@ -122,6 +122,8 @@ pub const VARIABLES: &[Column] = &[
     variable("virtual_queue_packets", "packets", "Length of the virtual queue."),
     variable("virtual_queue_bytes", "bytes", "Length of the virtual queue."),
     variable("virtual_share", "", "Virtual capacity over the capacity."),
+    variable("measured_capacity_bps", "bit/s", "Capacity that the port has measured, for its controllers."),
+    variable("others_air_share", "", "Share of the service time of frames in which others used the medium."),
     variable("dropping", "", "1 while the discipline drops, else 0."),
     variable("count", "packets", "Packets dropped in the present dropping state."),
     variable("flows_new", "flows", "Flows in the list of new ones."),

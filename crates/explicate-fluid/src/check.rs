@@ -119,6 +119,9 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
     if !link.capacity_steps.is_empty() {
         refuse("capacity", format!("the capacity configured at `{name}` changes; in a fluid it is constant"));
     }
+    if link.measured.is_some() {
+        refuse("capacity", format!("`{name}` measures its capacity; in a fluid it is configured"));
+    }
     if link.clock_tick.0 > 0 {
         refuse("clock_tick", format!("`{name}` has a `clock_tick`; a fluid's clock is exact"));
     }

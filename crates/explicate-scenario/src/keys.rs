@@ -1,6 +1,8 @@
 //! Every key of a scenario file, declared once. Readers take bounds, words and defaults from this list, and the check
 //! for unknown keys, the JSON Schema and the reference are made from it.
 
+use explicate_core::estimate::hop_capacity;
+use explicate_core::params::Unit;
 use explicate_core::presets::{DEFAULT_STACK, STACK_NAMES};
 
 use crate::limits;
@@ -183,9 +185,9 @@ const ROUTER: Key = key(
 );
 const CAPACITY: Key = key(
     "capacity",
-    Form::OneOf(&[Form::Rate, Form::Table(CAPACITY_FACTOR), Form::List(&Form::Table(CAPACITY_STEP))]),
+    Form::OneOf(&[Form::Rate, Form::Table(CAPACITY_TABLE), Form::List(&Form::Table(CAPACITY_STEP))]),
     "the rate, less the overhead of coding",
-    "Capacity configured in the controllers: a rate, a factor of the link's rate, or steps over time.",
+    "Capacity configured in the controllers: a rate, a factor of the link's rate, or steps over time; or one that the port measures.",
 );
 const HALF_DUPLEX: Key = key(
     "half_duplex",
@@ -302,9 +304,17 @@ pub(crate) const ACCESS: &[Key] = &[
     ELEMENT,
 ];
 
-/// A configured capacity that differs from the link's rate by a factor.
-pub(crate) const CAPACITY_FACTOR: &[Key] =
-    &[key("factor", Form::Number(1e-3, 1e3), "", "Configured capacity over the link's rate.")];
+/// A configured capacity that differs from the link's rate by a factor, or one that is measured.
+pub(crate) const CAPACITY_TABLE: &[Key] = &[
+    key("factor", Form::Number(1e-3, 1e3), "by `measured`", "Configured capacity over the link's rate."),
+    key("measured", Form::Words(MEASURED), "by `factor`", hop_capacity::Params::PARAMS[0].doc),
+    key("window", Form::Time, "100ms", hop_capacity::Params::PARAMS[1].doc),
+];
+/// What a capacity may be measured by, in the order of the parameter.
+pub(crate) const MEASURED: &[&str] = match hop_capacity::Params::PARAMS[0].unit {
+    Unit::Choice(words) => words,
+    _ => &[],
+};
 
 /// A step of a capacity over time.
 pub(crate) const CAPACITY_STEP: &[Key] = &[

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::channel::AnyChannelKind;
+use explicate_core::estimate::hop_capacity;
 use explicate_core::medium::{AnyMediumKind, Interferer};
 use explicate_core::params::Values;
 use explicate_core::qdisc::AnyQdiscKind;
@@ -122,6 +123,8 @@ pub struct Link {
     pub capacity: Rate,
     /// Changes of the configured capacity, in order of time.
     pub capacity_steps: Vec<(Time, Rate)>,
+    /// How the port measures its capacity, if it does; `capacity` is then that before the first measurement.
+    pub measured: Option<hop_capacity::Params>,
     /// The link of the other direction, if both share one line.
     pub shares_with: Option<usize>,
     /// Queue discipline; `None` is an unlimited queue.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use explicate_core::channel::ChannelStages;
+use explicate_core::estimate::hop_capacity;
 use explicate_core::scone::Advises;
 use explicate_core::units::{Rate, Time};
 
@@ -180,9 +181,13 @@ impl Props {
         let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
         Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64)
     }
-    /// Whether another capacity is configured than the usual one.
+    /// How the port measures its capacity, if it does.
+    pub(crate) fn measured_capacity(&self) -> Option<hop_capacity::Params> {
+        self.capacity.as_ref().and_then(Capacity::measured)
+    }
+    /// Whether controllers have another capacity than the usual one.
     pub(crate) fn sets_capacity(&self, rate: Rate) -> bool {
-        self.configured_capacity(rate) != (self.usual_capacity(rate), Vec::new())
+        self.measured_capacity().is_some() || self.configured_capacity(rate) != (self.usual_capacity(rate), Vec::new())
     }
 
     /// Every property as TOML, defaults filled in.

@@ -326,6 +326,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             delay,
             capacity,
             capacity_steps,
+            measured: props.measured_capacity(),
             shares_with: None,
             queue: None,
             routers: if classes.is_empty() { routers(&props.router, from) } else { Vec::new() },

@@ -34,6 +34,7 @@ fn link(scenario: &Scenario, link: &Link) -> Value {
         delay,
         capacity,
         capacity_steps,
+        measured,
         shares_with,
         queue,
         routers,
@@ -47,6 +48,7 @@ fn link(scenario: &Scenario, link: &Link) -> Value {
     } = link;
     let mut configured = vec![rate_text(*capacity)];
     configured.extend(capacity_steps.iter().map(|(at, rate)| format!("{} from {}", rate_text(*rate), time_text(*at))));
+    configured.extend(measured.map(|params| steps::Capacity::Measured(params).written()));
     json!({
         "name": name,
         "part": part,
@@ -60,7 +62,7 @@ fn link(scenario: &Scenario, link: &Link) -> Value {
         "channels": channel.iter().map(channel_of).collect::<Vec<_>>(),
         "medium": over.as_ref().map(|over| medium(&scenario.media[over.medium])),
         "settings": [
-            setting("capacity", configured.join(", "), capacity == rate && capacity_steps.is_empty()),
+            setting("capacity", configured.join(", "), capacity == rate && capacity_steps.is_empty() && measured.is_none()),
             setting("half_duplex", shares_with.is_some().to_string(), shares_with.is_none()),
             setting("kappa", kappa.to_string(), *kappa == 0.0),
             setting("share_by_flows", by_flows.to_string(), !by_flows),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use explicate_core::estimate::hop_capacity;
+use explicate_core::params::Values;
 use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Node, quoted};
@@ -18,45 +20,77 @@ pub(crate) enum Configured {
     Factor(f64),
 }
 
-/// The configured capacity of a link over time, as written. A constant is a single step at time zero.
+/// The configured capacity of a link, as written.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Capacity(Vec<(Time, Configured)>);
+pub(crate) enum Capacity {
+    /// Over time. A constant is a single step at time zero.
+    Steps(Vec<(Time, Configured)>),
+    /// The port measures it.
+    Measured(hop_capacity::Params),
+}
 
 impl Capacity {
-    /// Reads `"4.5Mbit/s"`, `{ factor = 1.2 }` or a list of steps.
+    /// Reads `"4.5Mbit/s"`, `{ factor = 1.2 }`, `{ measured = "air_time" }` or a list of steps.
     pub(crate) fn read(ctx: &Context<'_>, node: &Node) -> Option<Capacity> {
         match &node.data {
-            Data::List(_) => list(ctx, node, "capacity", keys::CAPACITY_STEP, configured).map(Capacity),
+            Data::List(_) => list(ctx, node, "capacity", keys::CAPACITY_STEP, configured).map(Capacity::Steps),
             Data::Table(_) => {
-                let reader = Reader::open(ctx, node, keys::CAPACITY_FACTOR, "`capacity`".to_string())?;
-                let factor = factor(&reader, reader.need("factor")?)?;
-                Some(Capacity(vec![(Time::ZERO, factor)]))
+                let reader = Reader::open(ctx, node, keys::CAPACITY_TABLE, "`capacity`".to_string())?;
+                match (reader.get("factor"), reader.get("measured")) {
+                    (Some(node), None) => {
+                        if let Some(window) = reader.get("window") {
+                            ctx.error(window.place, "`window` belongs to `measured`; a factor needs none");
+                        }
+                        Some(Capacity::Steps(vec![(Time::ZERO, factor(&reader, node)?)]))
+                    }
+                    (None, Some(_)) => measured(&reader).map(Capacity::Measured),
+                    _ => {
+                        ctx.error(node.place, "`capacity` has either a `factor` or `measured`");
+                        None
+                    }
+                }
             }
             Data::Text(_) | Data::Int(_) | Data::Float(_) => {
                 let rate = quantity_of(ctx, node, "capacity", &quantity::RATE, quantity::rate)?;
-                Some(Capacity(vec![(Time::ZERO, Configured::Rate(rate))]))
+                Some(Capacity::Steps(vec![(Time::ZERO, Configured::Rate(rate))]))
             }
             _ => {
-                let forms =
-                    "a rate like \"54Mbit/s\", { factor = 1.2 }, or a list like [{ at = \"10s\", factor = 1.2 }]";
+                let forms = "a rate like \"54Mbit/s\", { factor = 1.2 }, { measured = \"air_time\" }, or a list like \
+                             [{ at = \"10s\", factor = 1.2 }]";
                 ctx.error(node.place, format!("`capacity` is {forms}, not {}", node.what()));
                 None
             }
         }
     }
-    /// The configured capacity at the start, and its changes; before the first step it is `default`.
+    /// How it is measured, if it is.
+    pub(crate) fn measured(&self) -> Option<hop_capacity::Params> {
+        match self {
+            Capacity::Steps(_) => None,
+            Capacity::Measured(params) => Some(*params),
+        }
+    }
+    /// The configured capacity at the start, and its changes; before the first step or measurement it is `default`.
     pub(crate) fn over(&self, rate: Rate, default: Rate) -> (Rate, Vec<(Time, Rate)>) {
+        let Capacity::Steps(steps) = self else { return (default, Vec::new()) };
         let rate = |configured: &Configured| match configured {
             Configured::Rate(rate) => *rate,
             Configured::Factor(factor) => Rate((rate.0 as f64 * factor).round().clamp(1.0, limits::RATE as f64) as u64),
         };
-        let now = self.0.iter().rev().find(|step| step.0 == Time::ZERO);
-        let later = self.0.iter().filter(|step| step.0 > Time::ZERO);
+        let now = steps.iter().rev().find(|step| step.0 == Time::ZERO);
+        let later = steps.iter().filter(|step| step.0 > Time::ZERO);
         (now.map_or(default, |step| rate(&step.1)), later.map(|step| (step.0, rate(&step.1))).collect())
     }
     /// As TOML.
     pub(crate) fn written(&self) -> String {
-        match self.0.as_slice() {
+        let steps = match self {
+            Capacity::Steps(steps) => steps.as_slice(),
+            Capacity::Measured(params) => {
+                let (word, window) = (keys::MEASURED[params.measured as usize], Time::from_secs_f64(params.window));
+                let window = quoted(&show(window.0 as f64, &quantity::TIME));
+                return format!("{{ measured = {}, window = {window} }}", quoted(word));
+            }
+        };
+        match steps {
             [(Time::ZERO, Configured::Rate(rate))] => rate_text(*rate),
             [(Time::ZERO, Configured::Factor(factor))] => format!("{{ factor = {factor:?} }}"),
             steps => listed(steps.iter().map(|(at, configured)| match configured {
@@ -101,6 +135,24 @@ fn configured(reader: &Reader<'_>) -> Option<Configured> {
             None
         }
     }
+}
+
+/// Reads how a capacity is measured.
+fn measured(reader: &Reader<'_>) -> Option<hop_capacity::Params> {
+    let [by, window] = hop_capacity::Params::PARAMS else { return None };
+    let word = reader.word("measured")?;
+    let mut values = Values::default();
+    values.set(by, keys::MEASURED.iter().position(|known| *known == word)? as f64);
+    if let Some(node) = reader.get("window") {
+        let fits = |time: &Time| (window.min..=window.max).contains(&time.as_secs_f64());
+        let given = reader.time_that("window", fits)?;
+        if !fits(&given) {
+            reader.ctx.error(node.place, "`window` is a time from 1ms to 100s, like \"100ms\"");
+            return None;
+        }
+        values.set(window, given.as_secs_f64());
+    }
+    Some(hop_capacity::Params::of(&values))
 }
 
 fn factor(reader: &Reader<'_>, node: &Node) -> Option<Configured> {

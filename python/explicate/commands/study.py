@@ -25,8 +25,9 @@ EXAMPLES = (
     "explicate study bits --only dumbbell-10,web --laws cubic,dctcp,xcp",
     "explicate study bits --only trace --trace lte.down wlan.up -o mine.json",
     "explicate study papers --quick --jobs 2 -o papers.json",
+    "explicate study capacity --quick --jobs 2 -o capacity.json",
 )
-STUDIES = ("bits", "papers")
+STUDIES = ("bits", "papers", "capacity")
 STORE = "explicate-study"
 
 
@@ -52,7 +53,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "what", metavar="STUDY",
-        help="bits: how many bits does feedback need? papers: are the protocols of the five papers still ahead?",
+        help="bits: how many bits does feedback need? papers: are the protocols of the five papers still ahead? "
+        "capacity: can XCP measure the capacity of a wireless hop?",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the networks and the laws")
     parser.add_argument(
@@ -124,6 +126,10 @@ def _named(name: str) -> Study:
         from explicate.studies import bits
 
         return bits
+    if name == "capacity":
+        from explicate.studies import capacity
+
+        return capacity
     distribution.require(f"study {name}")
     from explicate_papers.modern import study
 

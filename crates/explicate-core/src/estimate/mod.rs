@@ -1,5 +1,5 @@
 //! Estimators of the available bandwidth of a path of plain routers. To add one, write its file and add its line
-//! here.
+//! here. The capacity of a router's own hop is measured by `hop_capacity.rs`.
 //!
 //! An estimator is at one end of the path. It may send probes to the other end, which returns an echo of each with
 //! its time of arrival; or it queries a [`PathOracle`], if the driver has one.
@@ -11,6 +11,7 @@ use crate::params::{Auto, BitsPerSecond, Bytes, Info, Number, Values, choices, p
 use crate::rng::Rng;
 use crate::units::Time;
 
+pub mod hop_capacity;
 mod search;
 
 macro_rules! estimators {

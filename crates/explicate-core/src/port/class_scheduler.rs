@@ -14,6 +14,7 @@ use super::balance::Balance;
 use super::division::Division;
 use super::{Arrival, At, Class, Note, Port, QueueControl, Store, mark_or_drop};
 use crate::api::{PortView, Probe};
+use crate::estimate::hop_capacity::{Air, Served};
 use crate::qdisc::common::Fifo;
 use crate::qdisc::{ActiveQueue, Discipline, Dropped, Queued, Verdict};
 use crate::units::Time;
@@ -67,6 +68,9 @@ pub(super) struct Serving {
     wire: u32,
     class: usize,
     pub(super) departs: Time,
+    /// Since when it is the first of the queues, and since when it has the line.
+    since: Time,
+    began: Time,
 }
 
 /// Returns a packet's class.
@@ -89,6 +93,8 @@ pub(super) struct ClassScheduler {
     counted: Backlog,
     /// When a driver will call again, see [`Port::next_event`].
     pending: Time,
+    /// Since when the first packet waits for a line that another port uses.
+    asked: Option<Time>,
     /// Moves the weights, unless they are fixed.
     pub(super) balance: Option<Balance>,
     /// Moves them by the numbers of flows.
@@ -129,6 +135,7 @@ impl ClassScheduler {
             waiting: Backlog::default(),
             counted: Backlog::default(),
             pending: Time::NEVER,
+            asked: None,
             balance: None,
             division: None,
         }
@@ -271,8 +278,9 @@ impl Port {
 
     /// The packet in service departs, and the next one enters service.
     pub(super) fn depart_from_class(&mut self, store: &mut impl Store) {
+        self.measure_departure();
         let scheduler = self.scheduler.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, wire, departs: at, class } = scheduler.serving.expect("checked by the caller");
+        let Serving { handle, bytes, wire, departs: at, class, .. } = scheduler.serving.expect("checked by the caller");
         if let Some(division) = &mut scheduler.division {
             division.departed(class, bytes);
         }
@@ -295,6 +303,7 @@ impl Port {
             && let Some(index) = scheduler.next()
         {
             if self.impairments.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
+                scheduler.asked.get_or_insert(at);
                 return;
             }
             let class = &mut scheduler.classes[index];
@@ -324,12 +333,31 @@ impl Port {
             }
             scheduler.balance.iter_mut().filter(|_| mark).for_each(|b| b.dropped_or_marked(index));
             scheduler.classes[index].credit -= bytes as i64;
-            scheduler.serving = Some(Serving { handle, bytes, wire, class: index, departs });
+            let since = scheduler.asked.take().unwrap_or(at);
+            scheduler.serving = Some(Serving { handle, bytes, wire, class: index, departs, since, began: at });
             if scheduler.feeds_medium {
                 scheduler.report_departure(at, self.view.capacity, store);
             }
             return;
         }
+    }
+
+    /// Measures the capacity by the packet in service, which leaves the line.
+    fn measure_departure(&mut self) {
+        let Some(measured) = self.impairments.as_deref_mut().and_then(|s| s.measured.as_mut()) else { return };
+        let Some(serving) = self.scheduler.as_deref().and_then(|s| s.serving) else { return };
+        let (service, held) = (serving.departs.since(serving.since), serving.began.since(serving.since));
+        self.view.capacity = measured.served(&Served { bytes: serving.bytes as u32, service, held, air: None });
+    }
+
+    /// The medium has finished with the first packet, for the capacity that is measured: `held` of the time since it
+    /// became the first was others', and `air` are its frames.
+    pub fn measure_frame(&mut self, now: Time, acknowledged: bool, held: Time, air: Air) {
+        let Some(measured) = self.impairments.as_deref_mut().and_then(|s| s.measured.as_mut()) else { return };
+        let Some(serving) = self.scheduler.as_deref().and_then(|s| s.serving) else { return };
+        let bytes = if acknowledged { serving.bytes as u32 } else { 0 };
+        let service = now.since(serving.since);
+        self.view.capacity = measured.served(&Served { bytes, service, held, air: Some(air) });
     }
 
     /// The shared line may be free, or the other port may have taken it.

@@ -10,6 +10,7 @@ use super::reference::Reference;
 use super::shared::SharedLine;
 use super::{Arrival, Arriving, Mode, Note, Port, Store};
 use crate::channel::{Channel, Coding, Disturbance};
+use crate::estimate::hop_capacity::HopCapacity;
 use crate::transit::Waiting;
 use crate::units::Time;
 
@@ -22,6 +23,8 @@ pub struct Equipment {
     pub after: Vec<Box<dyn Disturbance>>,
     /// The capacities that controllers are configured with, bytes/s, and their start times, in order.
     pub capacity: Option<Arc<[(Time, f64)]>>,
+    /// Measures the capacity; controllers receive the result in place of the configured one. Departures are polled.
+    pub measured: Option<HopCapacity>,
     /// The line is shared with another port. Departures are polled, and after each event at one port the driver calls
     /// [`Port::poll_timeout`] of the other again.
     pub line: Option<SharedLine>,
@@ -36,6 +39,7 @@ pub(super) struct Impairments {
     pub(super) capacity: Option<Arc<[(Time, f64)]>>,
     /// Index of the next entry of the schedule of capacities.
     pub(super) next: usize,
+    pub(super) measured: Option<HopCapacity>,
     pub(super) line: Option<SharedLine>,
     /// Its queue, if it is a reference port.
     pub(super) reference: Option<Reference>,
@@ -62,13 +66,14 @@ impl Impairments {
 impl Port {
     /// Adds equipment. Call before the first packet, and after [`Port::schedule`] if that is called.
     pub fn equip(&mut self, equipment: Equipment) {
-        let Equipment { coding, after, capacity, line } = equipment;
-        if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
+        let Equipment { coding, after, capacity, measured, line } = equipment;
+        let polled = !after.is_empty() || line.is_some() || measured.is_some();
+        if !coding.is_empty() || capacity.is_some() || polled {
             self.mode = self.mode.max(Mode::Impaired);
             let impairments = self.impairments.get_or_insert_default();
-            let polled = !after.is_empty() || line.is_some();
             (impairments.coding, impairments.after, impairments.capacity, impairments.line) =
                 (coding, after, capacity, line);
+            impairments.measured = measured;
             if polled && self.scheduler.as_deref().is_none() {
                 let class = core::mem::take(&mut self.control).into_class();
                 self.schedule(vec![(class, 1.0)], |_| 0);

@@ -34,6 +34,10 @@ impl Port {
     pub fn offered(&self, from: Time, to: Time) -> f64 {
         self.line.offered(from, to)
     }
+    /// Whether the capacity for controllers is measured.
+    pub fn is_measured(&self) -> bool {
+        self.impairments.as_deref().is_some_and(|s| s.measured.is_some())
+    }
     /// Packets in the port, waiting or in service.
     pub fn len(&self) -> usize {
         if self.is_reference() {
@@ -100,6 +104,9 @@ impl Port {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
+        if let Some(measured) = self.impairments.as_deref().and_then(|s| s.measured.as_ref()) {
+            measured.probe(put);
+        }
         self.control.probe(put);
         if let Some(scheduler) = self.scheduler.as_deref().filter(|l| l.classes.len() == 1) {
             scheduler.probe(0, put);

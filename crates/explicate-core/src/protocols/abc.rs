@@ -47,8 +47,8 @@
 //! 2. Not implemented: the second window for bottlenecks without ABC (in \[MIT\] the lesser of ABC's and CUBIC's
 //!    counts), in whose place flows have the guard (`guard.rs`), and the two queues with weights for ABC and other
 //!    traffic; classes of a port are the simulator's own.
-//! 3. mu is the configured capacity, as for all routers here. A router that measures a radio link's capacity is not
-//!    part of this file; `capacity` of a link may follow it.
+//! 3. mu is the configured capacity, or the one that the port measures (`capacity` of a link, `estimate/hop_capacity.rs`), as
+//!    for all routers here; the paper's own measurement of a Wi-Fi link is not implemented.
 //! 4. T consists of eleven slots, so that the measured time is between T and 1.1 T.
 //! 5. A loss halves the window, or leaves it (`on_loss = "keep"`), as in \[MIT\] and \[Oslo\]; a timeout resets it to
 //!    one segment. In the paper the second window reacts. A packet marked 11 is a brake, and halves the window once a

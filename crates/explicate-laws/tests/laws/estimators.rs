@@ -1,8 +1,9 @@
-//! Estimators, with arbitrary messages.
+//! Estimators, with arbitrary messages and frames.
 
 use std::collections::VecDeque;
 
 use explicate_core::agent::Address;
+use explicate_core::estimate::hop_capacity::{self, Air, By, HopCapacity, Served};
 use explicate_core::estimate::{AnyEstimatorKind, Choice, ESTIMATORS, EstimatorInit, Probing, oracle};
 use explicate_core::units::Time;
 use explicate_laws::random::{Dice, Hash, RandomPath, repeats};
@@ -62,6 +63,47 @@ fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
     assert!(sent as f64 <= most, "{name}: {sent} bytes in {now}, {most} are allowed; {values:?}");
     hash.put(told);
     hash
+}
+
+/// Arbitrary frames: the capacity is a number that controllers can divide by, and on a line no more than the best
+/// frame's bytes over its time; others' share is a share; an estimate without that share is no less.
+fn hop_capacity(dice: &mut Dice) -> Hash {
+    let window = 1e-3 + dice.span(0.1).as_secs_f64();
+    let [mut all, mut own, mut phy] = [By::AirTime, By::OwnTime, By::PhyRate]
+        .map(|measured| HopCapacity::new(hop_capacity::Params { measured, window }, 6.75e6));
+    let on_medium = dice.flip(0.8);
+    let (mut hash, mut most, mut fastest) = (Hash::new(), 0.0f64, 0.0f64);
+    for _ in 0..3000 {
+        let bytes = if dice.flip(0.1) { 0 } else { 1 + dice.number(9000) };
+        let parts = [dice.below(1_000_000), dice.below(3_000_000), dice.below(2_000_000)].map(Time);
+        let [overhead, held, spent] = if dice.flip(0.02) { [Time::ZERO; 3] } else { parts };
+        // At the present rate the same attempts take from half to twice the time.
+        let anew = Time(spent.0 / 2 + dice.below(spent.0 + spent.0 / 2 + 1));
+        let rate = [6e6, 12e6, 24e6, 54e6][dice.number(4) as usize];
+        let air = Air { link: dice.number(3), rate, spent, anew };
+        let (air, spent) = if on_medium { (Some(air), spent) } else { (None, Time::ZERO) };
+        let frame = Served { bytes, service: overhead + held + spent, held, air };
+        let [c, alone, radio] = [&mut all, &mut own, &mut phy].map(|measured| measured.served(&frame));
+        for capacity in [c, alone, radio] {
+            assert!(capacity.is_finite() && capacity >= 6.75e6 * 0.999e-3, "{capacity} bytes/s");
+            hash.put_f64(capacity);
+        }
+        assert!((0.0..=1.0).contains(&all.others_share()), "{}", all.others_share());
+        assert!(alone >= c * (1.0 - 1e-9), "alone {alone}, with others {c}");
+        if on_medium {
+            fastest = fastest.max(rate / 8.0);
+            assert!(radio <= 6.75e6f64.max(fastest) * (1.0 + 1e-9), "{radio} of {fastest}");
+        } else if overhead > Time::ZERO {
+            most = most.max(bytes as f64 / overhead.as_secs_f64());
+            assert!(alone <= most.max(6.75e6) * (1.0 + 1e-9), "{alone} of {most}");
+        }
+    }
+    hash
+}
+
+#[test]
+fn a_measured_capacity_is_one() {
+    repeats("hop_capacity", 40, hop_capacity);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn link(l: &Link) -> String {
     let queue = l.queue.as_ref().map(|q| (q.kind.name(), values(&q.values), q.mean_packet));
     let routers: Vec<_> = l.routers.iter().map(|r| (r.protocol.name(), values(&r.values))).collect();
     let channel: Vec<_> = l.channel.iter().map(|c| (c.kind.name(), values(&c.values))).collect();
-    let knowledge = (l.capacity, &l.capacity_steps, l.shares_with);
+    let knowledge = (l.capacity, &l.capacity_steps, l.measured, l.shares_with);
     let ends = (&l.name, l.from, l.to, l.rate, l.delay);
     format!("{:?}", (ends, knowledge, queue, routers, channel, l.clock_tick, l.scone, l.over))
 }

@@ -1,6 +1,7 @@
 //! What keys mean in the resolved model.
 
 use crate::support::{self, SMALL, link, parse};
+use explicate_core::estimate::hop_capacity::{By, Params};
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::{Class, Match, Processing, Size, Start, Traffic};
 
@@ -311,6 +312,23 @@ fn a_configured_capacity_is_a_rate_a_factor_or_steps() {
     let later = vec![(Time::secs(5), Rate::mbps(5)), (Time::secs(9), Rate::mbps(7))];
     assert_eq!(configured(steps), (Rate::mbps(10), later), "the rate until the first step");
     assert_eq!(configured("[{ at = \"0s\", factor = 2 }]"), (Rate::mbps(20), vec![]));
+}
+
+#[test]
+fn a_capacity_may_be_measured() {
+    let configured = |text: &str| {
+        let s = support::set(SMALL, &[("topology.bottleneck.capacity", text)]);
+        let there = link(&s, "r1->r2");
+        assert_eq!(there.capacity, Rate::mbps(10), "the usual one before the first measurement");
+        let again = parse(&s.resolved);
+        assert_eq!(link(&again, "r1->r2").measured, there.measured);
+        there.measured
+    };
+    assert_eq!(configured("10Mbit/s"), None);
+    let usual = Params { measured: By::AirTime, window: 0.1 };
+    assert_eq!(configured("{ measured = \"air_time\" }"), Some(usual));
+    let other = Params { measured: By::OwnTime, window: 0.02 };
+    assert_eq!(configured("{ measured = \"own_time\", window = \"20ms\" }"), Some(other));
 }
 
 #[test]

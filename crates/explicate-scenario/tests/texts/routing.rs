@@ -14,6 +14,7 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         rate: Rate::mbps(1),
         delay: Time(delay),
         capacity_steps: Vec::new(),
+        measured: None,
         shares_with: None,
         capacity: Rate::mbps(1),
         queue: None,

@@ -31,6 +31,7 @@ mod host_refusals;
 mod l4s_cohabitation;
 mod large;
 mod long_paths;
+mod measured_capacity;
 mod negotiation;
 #[path = "../common/outcome.rs"]
 mod outcome;

@@ -1,6 +1,7 @@
 //! The exchange of frames: RTS, CTS, data, acknowledgement, and the reaction if one of them is missing.
 
-use super::{CTS_ACK, Capture, RTS};
+use super::{CTS_ACK, Capture, RATES, RTS};
+use crate::estimate::hop_capacity::Air;
 use crate::units::Time;
 
 use super::frame::{Frame, Transmission};
@@ -29,6 +30,7 @@ impl Medium {
             s.answer = None;
             if !s.may_answer(w.now(), &self.settings, answer.frame) {
                 if answer.frame == Frame::Data {
+                    s.count_others(w.now());
                     s.phase = Phase::Contend;
                     s.double_window(&self.settings);
                     s.draw_backoff();
@@ -105,7 +107,9 @@ impl Medium {
     }
 
     fn send_data(&mut self, w: &mut impl Driver, number: u32, rate: u8) {
-        let Some(head) = &self.stations[number as usize].head else { return };
+        let Some(head) = &mut self.stations[number as usize].head else { return };
+        head.data_frames += 1;
+        head.spent += self.settings.airtime(head.bytes, rate) - self.settings.preamble;
         let (to, link, bytes) = (head.to, head.link, head.bytes);
         let lost_on_channel = w.attempt_is_lost(self.links[link as usize].link, &head.packet, bytes);
         let c = &self.settings;
@@ -153,7 +157,7 @@ impl Medium {
     pub(super) fn receive(&mut self, w: &mut impl Driver, number: u32, t: &Transmission) {
         let s = &mut self.stations[number as usize];
         if t.to != number {
-            s.reserve(t.silent_until);
+            s.reserve(w.now(), t.silent_until);
         }
         let expected = t.to == number && s.head.as_ref().is_some_and(|h| h.to == t.from);
         match (s.phase, t.frame) {
@@ -203,7 +207,7 @@ impl Medium {
         if let Some(head) = &self.stations[number as usize].head {
             self.links[head.link as usize].succeeded(&self.settings);
         }
-        self.next_packet(w, number);
+        self.next_packet(w, number, true);
         self.go_on(w.now(), number);
     }
 
@@ -229,6 +233,7 @@ impl Medium {
         let c = &self.settings;
         let s = &mut self.stations[number as usize];
         s.stats.failures += 1;
+        s.count_others(w.now());
         let (awaited, Some(head)) = (s.phase, &mut s.head) else { return };
         (s.phase, s.answer_by) = (Phase::Contend, Time::NEVER);
         let link = &mut self.links[head.link as usize];
@@ -245,16 +250,28 @@ impl Medium {
             if !head.delivered {
                 w.gave_up(link.link, head.slot);
             }
-            return self.next_packet(w, number);
+            return self.next_packet(w, number, false);
         }
         s.double_window(c);
         s.draw_backoff();
         s.resume(w.now(), c);
     }
 
-    /// The first packet is finished, delivered or not: back-off, and the next packet.
-    fn next_packet(&mut self, w: &mut impl Driver, number: u32) {
+    /// The first packet is finished, acknowledged or given up: back-off, and the next packet.
+    fn next_packet(&mut self, w: &mut impl Driver, number: u32, acknowledged: bool) {
         let s = &mut self.stations[number as usize];
+        s.count_others(w.now());
+        if let Some(head) = s.head.as_ref().filter(|_| s.port.is_measured()) {
+            let link = &self.links[head.link as usize];
+            let anew = self.settings.airtime(head.bytes, link.rate) - self.settings.preamble;
+            let air = Air {
+                link: head.link,
+                rate: RATES[link.rate as usize] as f64 * 1e6,
+                spent: head.spent,
+                anew: Time(anew.0 * head.data_frames as u64),
+            };
+            s.port.measure_frame(w.now(), acknowledged, s.held - head.held_before, air);
+        }
         (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
         s.cw = self.settings.cw_min;
         s.port.advance_head(w.now(), w);

@@ -111,7 +111,20 @@ impl Medium {
         let packet = *w.packet(slot);
         let (link, bytes) = w.frame(slot);
         let (to, bytes) = (self.links[link as usize].to, bytes + FRAMING);
-        s.head = Some(Head { slot, link, to, bytes, packet, delivered: false, short_tries: 0, long_tries: 0 });
+        s.count_others(w.now());
+        s.head = Some(Head {
+            slot,
+            link,
+            to,
+            bytes,
+            packet,
+            delivered: false,
+            held_before: s.held,
+            data_frames: 0,
+            spent: Time::ZERO,
+            short_tries: 0,
+            long_tries: 0,
+        });
         true
     }
 

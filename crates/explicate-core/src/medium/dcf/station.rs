@@ -58,6 +58,11 @@ pub(super) struct Head {
     pub(super) packet: Packet,
     /// It arrived, although its sender may not know.
     pub(super) delivered: bool,
+    /// [`Station::held`] when it became the first of the queue.
+    pub(super) held_before: Time,
+    /// Its data frames so far, and their time on the air without preambles.
+    pub(super) data_frames: u32,
+    pub(super) spent: Time,
     pub(super) short_tries: u32,
     pub(super) long_tries: u32,
 }
@@ -95,6 +100,11 @@ pub(super) struct Station {
     pub(super) cw: u32,
     /// It may send until then without contending again.
     pub(super) burst_until: Time,
+    /// The interface measures its capacity, for which others' use of the medium is counted.
+    measures: bool,
+    /// Time in which others used the medium while the station contended, until `counted_until`.
+    pub(super) held: Time,
+    counted_until: Time,
     pub(super) phase: Phase,
     pub(super) head: Option<Head>,
     pub(super) answer: Option<Answer>,
@@ -105,6 +115,7 @@ pub(super) struct Station {
 impl Station {
     pub(super) fn new(port: Port, settings: &Settings, backoff_rng: Rng, error_rng: Rng) -> Station {
         Station {
+            measures: port.is_measured(),
             port,
             backoff_rng,
             error_rng,
@@ -121,6 +132,8 @@ impl Station {
             at_once: false,
             cw: settings.cw_min,
             burst_until: Time::ZERO,
+            held: Time::ZERO,
+            counted_until: Time::ZERO,
             phase: Phase::Contend,
             head: None,
             answer: None,
@@ -204,6 +217,19 @@ impl Station {
 
     // ------------------------------------------------------------------------------------- reception
 
+    /// Counts until `now` the time in which others use the medium: it senses them, answers them, or they have reserved
+    /// it. Call before any of these changes, and before the phase does.
+    #[inline]
+    pub(super) fn count_others(&mut self, now: Time) {
+        if !self.measures {
+            return;
+        }
+        if self.phase == Phase::Contend {
+            let until = if self.is_busy() { now } else { self.nav.min(now) };
+            self.held += until.since(self.counted_until);
+        }
+        self.counted_until = now;
+    }
     fn is_busy(&self) -> bool {
         self.sensed > 0 || self.sending
     }
@@ -211,12 +237,13 @@ impl Station {
     pub(super) fn is_reserved(&self, now: Time) -> bool {
         self.nav > now
     }
-    pub(super) fn reserve(&mut self, until: Time) {
+    pub(super) fn reserve(&mut self, now: Time, until: Time) {
+        self.count_others(now);
         self.nav = self.nav.max(until);
     }
     pub(super) fn decoded(&mut self, now: Time, s: &Settings, yes: bool) {
         match s.capture {
-            Capture::Ns2 if !yes => self.reserve(now + s.eifs), // and DIFS after that
+            Capture::Ns2 if !yes => self.reserve(now, now + s.eifs), // and DIFS after that
             _ => self.undecoded = !yes,
         }
     }
@@ -227,6 +254,7 @@ impl Station {
 
     /// Starts a transmission.
     pub(super) fn begins(&mut self, now: Time, s: &Settings) {
+        self.count_others(now);
         if self.is_its_turn(now, s) {
             (self.backoff, self.counts_from) = (None, Time::NEVER);
         } else if !self.is_busy() {
@@ -241,6 +269,7 @@ impl Station {
     }
     /// Ends a transmission.
     pub(super) fn ended(&mut self, now: Time) {
+        self.count_others(now);
         self.sending = false;
         if self.sensed == 0 {
             self.idle_since = now;
@@ -250,6 +279,7 @@ impl Station {
     /// A signal arrives.
     pub(super) fn hears(&mut self, now: Time, s: &Settings, heard: &Heard, t: &Transmission) {
         if heard.sensed {
+            self.count_others(now);
             if !self.is_busy() {
                 self.freeze(now, s);
             }
@@ -311,6 +341,7 @@ impl Station {
         self.signals -= 1;
         self.energy = if self.signals == 0 { 0.0 } else { self.energy - heard.power };
         if heard.sensed {
+            self.count_others(now);
             self.sensed -= 1;
             if !self.is_busy() {
                 self.idle_since = now;

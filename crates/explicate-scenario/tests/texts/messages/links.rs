@@ -137,6 +137,14 @@ fn links() {
         (bottleneck("capacity = true"), 6, vec!["`capacity` is a rate", "{ factor = 1.2 }"]),
         (bottleneck("capacity = { factor = 0 }"), 6, vec!["`factor` is a number from 0.001 to 1000"]),
         (bottleneck("capacity = { factor = 1, at = \"1s\" }"), 6, vec!["unknown key `at` in `capacity`"]),
+        (bottleneck("capacity = {}"), 6, vec!["`capacity` has either a `factor` or `measured`"]),
+        (bottleneck("capacity = { factor = 1, window = \"1s\" }"), 6, vec!["`window` belongs to `measured`"]),
+        (bottleneck("capacity = { measured = \"airtime\" }"), 6, vec!["`measured`", "`air_time`"]),
+        (
+            bottleneck("capacity = { measured = \"air_time\", window = \"1us\" }"),
+            6,
+            vec!["`window` is a time from 1ms to 100s"],
+        ),
         (
             bottleneck("capacity = [{ at = \"1s\", factor = 1.0 }, { at = \"1s\", factor = 2.0 }]"),
             6,
