@@ -84,6 +84,9 @@ lint-python: $(VENV)/ready
 rust: compiled ## Rust tests: no root, no network, no Python
 	env -u MAKEFLAGS cargo test
 
+long-runs: compiled ## Runs of the simulator that take minutes: the guard beside all protocols, all combinations of three
+	cargo test --test runs -- --ignored
+
 # With `explicate-py`, whose libraries `install` has built.
 repeat: ## A release build computes what a debug build computes
 	cargo test --release -p explicate-sim -p explicate-py --test repeatability --test reference
@@ -334,4 +337,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint bits modern capacity wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled long-runs measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint bits modern capacity wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

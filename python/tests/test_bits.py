@@ -463,4 +463,5 @@ def test_what_the_record_lacks_is_on_the_page(script: Any) -> None:
     fewer = replace(record, values={"web": laws}, failed={"web": {"vcp": "seed 1: no room"}})
     text = script.page(fewer)
     assert "vcp on web failed (seed 1: no room)" in text
-    assert "Not on record: VCP" in text and "; networks dumbbell-1, " in text
+    assert "Not on record: VCP" in text
+    assert "; networks dumbbell-1, " in text

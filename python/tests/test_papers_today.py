@@ -12,6 +12,7 @@ import pytest
 
 from explicate_papers import stacks
 from explicate_papers.judge import Verdict
+from explicate_papers.lopez_pacheco import txt_lossfree
 from explicate_papers.register import JUDGED, PAPERS, experiments, predicates
 from explicate_papers.statistics import Check, Sample, at_least, at_most
 from explicate_papers.verdicts import Block, Word
@@ -122,6 +123,7 @@ def test_experiments_are_recorded_one_by_one_and_not_again(
     for name, file in {"RECORD": "record.json", "PAGE": "page.md", "CLAIMS": "claims.md"}.items():
         monkeypatch.setattr(script, name, tmp_path / file)
     monkeypatch.setattr(script, "experiments", lambda: chosen)
+    monkeypatch.setattr(txt_lossfree, "SECONDS", 1)  # of five, each of 20,000 samples
     run = ["papers_today.py", "--run", "--jobs", "1", "--store", str(tmp_path / "store")]
     monkeypatch.setattr(sys, "argv", [*run, "--experiment", "Y-txt-symsize"])
     assert script.main() == 0

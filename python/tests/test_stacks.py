@@ -15,6 +15,7 @@ from explicate.source import Source
 from explicate_papers import stacks
 from explicate_papers.inputs import Case
 from explicate_papers.judge import Attempt
+from explicate_papers.lopez_pacheco import txt_lossfree
 from explicate_papers.plan import effort, studies
 from explicate_papers.register import experiments, predicates
 from explicate_papers.store import Job
@@ -221,8 +222,9 @@ def test_cases_that_become_alike_are_known(letter: str) -> None:
 
 
 def test_the_command_judges_lists_and_keeps_the_papers_pages_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(txt_lossfree, "SECONDS", 1)  # of five, each of 20,000 samples
     main(["reproduce", "I-txt-lossfree", "--quick", "--stack", "linux", "--json", "-o", str(tmp_path)])
     rows = json.loads(capsys.readouterr().out)
     assert {row["stack"] for row in rows} == {"linux"}

@@ -28,8 +28,8 @@
 //! | w | `cwnd` | segments | w + 1 + 1/w, or w - 1 + 1/w | equation 3 |
 //! | 01, 10, 11 | [`ACCELERATE`], [`BRAKE`], CE | | | section 5 |
 //!
-//! At rest N flows with W packets in flight add N packets in a round trip, and brakes have to take them away: f = (1
-//! - N / W) / 2. If this f is above eta / 2, the queue is empty. If it is below, the line is full, and x = d_t +
+//! At rest N flows with W packets in flight add N packets in a round trip, and brakes have to take them away, so that
+//! f = (1 - N / W) / 2. If this f is above eta / 2, the queue is empty. If it is below, the line is full, and x = d_t +
 //! delta (N / W - (1 - eta)).
 //!
 //! The codes are those of the IP header's ECN field, so packets have no congestion header; the echo has two bits of the
@@ -56,8 +56,8 @@
 //! 6. A window grows to twice the packets in flight at most, which neither \[MIT\] nor \[Oslo\] does. It is never below
 //!    one segment; in \[MIT\] not below five, in \[Oslo\] not below two.
 //! 7. An acknowledgement of several packets returns one code: *accelerate* if packets with this code outnumber those
-//! with *brake* by half of all or more, *brake* in the opposite case, otherwise neither. The remainder counts for the
-//! next acknowledgement.
+//!    with *brake* by half of all or more, *brake* in the opposite case, otherwise neither. The remainder counts for
+//!    the next acknowledgement.
 //! 8. \[MIT\] of 2021 departs from equation 1: it takes eta cr in place of eta mu, and adds 0.49 tokens for each
 //!    transmission that no packet uses. Here, as in its first form, it is eta mu, and nothing is added. The packet that
 //!    leaves counts in its x, which is one packet more than ours; cr and mu are those of ECN-capable packets only, here

@@ -160,6 +160,9 @@ impl RouterObject for Element {
     fn shared(&self, port: &PortView) -> Option<f64> {
         self.controller.as_ref()?.shared(port)
     }
+    fn fair_rate(&self, port: &PortView) -> Option<f64> {
+        self.controller.as_ref()?.fair_rate(port)
+    }
     fn probe(&self, put: Probe<'_>) {
         if let Some(controller) = &self.controller {
             controller.probe(put);

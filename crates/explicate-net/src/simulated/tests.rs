@@ -82,10 +82,21 @@ fn nothing_of_a_scene_is_left_when_it_is_over() {
     }
 }
 
-/// The first of the seeds that are judged which finds a fault that was mended once and is put back.
+/// By which seed a fault was found last, where it is not among the first: only what takes time to find.
+const FOUND: [(Fault, u64); 6] = [
+    (Fault::Silence, 1328),
+    (Fault::KeepAlive, 19),
+    (Fault::Waiting, 8),
+    (Fault::Forgets, 12),
+    (Fault::Moves, 64),
+    (Fault::Ungated, 73),
+];
+
+/// Of the seeds that are judged one that finds a fault that was mended once and is put back; the one that did last is tried first.
 fn found(fault: Fault) -> Option<u64> {
     let options = Options { fault: Some(fault) };
-    SEEDS.chain(BROKE).find(|seed| !broken(*seed, options).is_empty())
+    let last = FOUND.iter().find(|(of, _)| *of == fault).map(|(_, seed)| *seed);
+    last.into_iter().chain(SEEDS).chain(BROKE).find(|seed| !broken(*seed, options).is_empty())
 }
 
 #[test]

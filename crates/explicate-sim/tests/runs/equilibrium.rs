@@ -42,7 +42,7 @@ fn scenario(case: Case) -> String {
     let Case { limited, capacity, others, total, paced, longer, pools } = case;
     let (mut text, mut sources, mut sinks) = (String::new(), vec![], vec![]);
     // The free flow comes down slowly where little is shuffled towards it.
-    let seconds = if others == 100 { 120 } else { 60 };
+    let seconds = if others == 100 { 120 } else { 30 };
     writeln!(text, "duration = \"{seconds}s\"\nwarmup = \"{}s\"", seconds / 2).unwrap();
     // A burst is one only where the host does not draw it out.
     writeln!(text, "processing = \"{}\"", if paced.0 { "auto" } else { "none" }).unwrap();

@@ -60,7 +60,8 @@ fn aimd_follows_the_square_root() {
     for (p, packets) in [(1e-4_f64, 2.5e6), (1e-3, 5e5), (1e-2, 2e5)] {
         let expected = (1.5 / p).sqrt();
         for protocol in ["newreno", "sack", "reno"] {
-            if protocol == "reno" && p > 0.003 {
+            // Of a window of 122 segments two are seldom lost, so that recoveries are alike; many losses are too many for Reno's.
+            if protocol == "reno" && p > 0.003 || protocol != "sack" && p < 3e-4 {
                 continue;
             }
             let got = window(&lossy(protocol, p, packets / expected / 10.0));

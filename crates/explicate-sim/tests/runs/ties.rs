@@ -93,14 +93,14 @@ fn links_of_zero_delay_are_alike() {
     }
 }
 
-/// The template of a dumbbell with the change that its own comment proposes, and this start.
-fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
+/// The template of a dumbbell with the change that its own comment proposes, this start, and so many runs.
+fn template_of_reno(start: &str, runs: &str) -> Vec<Vec<f64>> {
     let text = template("dumbbell").expect("a template").text;
     let set = [
         ("topology.bottleneck.rate", "100Mbit/s"),
         ("flows.greedy.protocol", "reno"),
         ("flows.greedy.start", start),
-        ("runs", "72"),
+        ("runs", runs),
     ];
     let set = set.map(|(key, value)| (key.to_string(), value.to_string()));
     match Scenario::parse(text, "dumbbell.toml", Path::new("."), &set) {
@@ -111,7 +111,7 @@ fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
 
 #[test]
 fn flows_of_the_template_that_start_together_are_alike() {
-    let said = unlike(&template_of_reno("1s"));
+    let said = unlike(&template_of_reno("1s", "72"));
     assert!(said.is_none(), "{}", said.unwrap_or_default());
 }
 
@@ -147,7 +147,7 @@ fn two_flows_of_a_host_are_alike() {
 /// Its flows start half a second apart, so they are not equal; but none starves in every run because of its place in the list.
 #[test]
 fn the_template_starves_nobody() {
-    let goodputs = template_of_reno("{ spread = \"2s\" }");
+    let goodputs = template_of_reno("{ spread = \"2s\" }", "12");
     let means: Vec<f64> = goodputs.iter().map(|of| of.iter().sum::<f64>() / of.len() as f64).collect();
     let all = means.iter().sum::<f64>() / means.len() as f64;
     assert!(means.iter().all(|mean| *mean > 0.1 * all), "{means:?}");
