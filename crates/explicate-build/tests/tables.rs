@@ -38,7 +38,7 @@ fn told(path: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_variable_has_its_unit() {
     let mut names = BTreeSet::new();
-    for folder in ["protocols", "recovery", "qdisc", "port", "medium", "guard.rs", "scone"] {
+    for folder in ["protocols", "recovery", "qdisc", "port", "medium", "guard.rs", "scone", "estimate", "endpoint"] {
         told(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../explicate-core/src").join(folder), &mut names);
     }
     for folder in ["explicate-sim/src", "explicate-fluid/src"] {

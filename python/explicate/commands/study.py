@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from explicate import console
 from explicate.commands import delivery, distribution, options, values
@@ -42,10 +42,10 @@ class Study(Protocol):
     ) -> tuple[Sequence[Network], Sequence[Law]]:
         """Return the networks and laws with these names, or all; raise BadInputError for an unknown name."""
 
-    def listing(self, networks: Sequence[Network]) -> str:
+    def listing(self, networks: Sequence[Any]) -> str:
         """Return what `--list` shows."""
 
-    def shown(self, network: Network, values: Values) -> str:
+    def shown(self, network: Any, values: Values) -> str:
         """Return a network's table and its verdict."""
 
 

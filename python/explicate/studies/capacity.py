@@ -35,7 +35,7 @@ TIMES, BESIDE = 2.0, 0.215
 """The most delay: so many times the best's, or the best's and this share of the round trip, whichever is more."""
 NAME = "capacity"
 """Of this study, in the command and in records."""
-NOTE = f"the criterion: {SHARE:.0%} of the best's goodput, delays at most {TIMES:g} times its, or its and {BESIDE:g} round trips"
+NOTE = f"the criterion: {SHARE:.0%} of the best's goodput, its delays {TIMES:g} times or {BESIDE:g} round trips more"
 """What the command says behind the tables."""
 FIELDS = ("use", "p50", "p99", "jain", "loss")
 DURATION_S, WARMUP_S, EVERY_MS, LIMIT = 20.0, 5.0, 10.0, 100
@@ -83,7 +83,7 @@ class Hop(Network):
 def _system(name: str, label: str, protocol: str, **knows: Any) -> System:
     return System(
         name, label, 32 if protocol == "xcp" else 1, "", {"protocol": protocol},
-        {"kind": "droptail", "limit": "${limit}pkt"}, "auto", {}, **knows,
+        {"kind": "droptail", "limit": "${limit}pkt"}, **knows,
     )  # fmt: skip
 
 
@@ -200,11 +200,11 @@ def _all(blocks: Blocks) -> list[float]:
 
 def best(values: Values) -> str | None:
     """Return the name of the best configured capacity; None if none was run."""
-    told = [name for name in map(told_name, GRID) if name in values]
-    if not told:
+    configured = [name for name in map(told_name, GRID) if name in values]
+    if not configured:
         return None
-    carried = {name: fmean(_all(values[name]["use"])) for name in told}
-    kept = [name for name in told if carried[name] >= KNEE * max(carried.values())]
+    carried = {name: fmean(_all(values[name]["use"])) for name in configured}
+    kept = [name for name in configured if carried[name] >= KNEE * max(carried.values())]
     return min(kept, key=lambda name: (fmean(_all(values[name]["p99"])), -carried[name]))
 
 

@@ -67,7 +67,7 @@ fn a_queue_that_is_never_empty_carries_the_measured_capacity() {
             assert!((c / throughput - 1.0).abs() < 0.02, "{n} at {rate}, {link}: {c} of {throughput}");
             assert!((radio - rate as f64).abs() < 1e-6, "{radio}");
             if n == 1 {
-                assert_eq!((share, alone), (0.0, c), "nobody else sends");
+                assert_eq!((share, alone), (0.0, c), "no other station sends");
             } else {
                 assert!(alone > 1.2 * c && share > 0.2, "{n} at {rate}, {link}: {alone} beside {c}, others {share}");
             }
