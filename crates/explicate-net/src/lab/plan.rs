@@ -235,6 +235,13 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         let why = "so its controller is outside of the router whose messages it would need";
         return no(format!("the link `{}` is half duplex, {why}; {instead}", link.name));
     }
+    if let Some(link) = scenario.links.iter().find(|l| l.scone.is_some()) {
+        let instead = "simulate it, or give a port of `explicated router` this `scone`, for QUIC's senders";
+        return no(format!("`scone` of the link `{}` advises simulated flows; {instead}", link.name));
+    }
+    if let Some(link) = scenario.links.iter().find(|l| l.measured.is_some()) {
+        return no(format!("`capacity` of the link `{}` is measured by simulated frames; give it a rate", link.name));
+    }
     if scenario.nodes.len() > 60 {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));
     }
@@ -406,6 +413,11 @@ mod tests {
             &PAIR.replace("\"xcp\"", "\"xcp_i\"").replace("duplex = true", "duplex = true\nhalf_duplex = true"),
         );
         assert!(half.contains("is half duplex") && half.contains("each direction a rate"), "{half}");
+        let of_link = |key: &str| refusal(&DUMBBELL.replace("\"10Mbit/s\"", &format!("\"10Mbit/s\", {key}")));
+        let scone = of_link("scone = { advise = \"5Mbit/s\" }");
+        assert!(scone.contains("`scone` of the link `r1->r2`") && scone.contains("`explicated router`"), "{scone}");
+        let measured = of_link("capacity = { measured = \"air_time\" }");
+        assert!(measured.contains("`capacity` of the link `r1->r2` is measured"), "{measured}");
         let air = refusal(include_str!("../../../../scenarios/wifi-mesh.toml"));
         assert!(air.contains("is wireless") && air.contains("put links with channels"), "{air}");
     }
