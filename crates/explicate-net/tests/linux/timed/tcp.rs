@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread::JoinHandle;
 
 use explicate_net::sys::{monotonic, tcp_connect};
@@ -16,17 +17,34 @@ pub(crate) fn since(began: u64) -> f64 {
 /// CUBIC of the kernel from `a` (10.9.0.1) to `b` (10.9.0.2), `flows` of them, until the end of `span` in s: what each delivered
 /// within `span`, Mbit/s.
 pub(crate) fn cubic(net: &Net, flows: usize, span: (f64, f64)) -> JoinHandle<Vec<f64>> {
-    cubic_between(net, ["a", "b"], "10.9.0.2:5000", flows, span)
+    transfers(net, ["a", "b"], "10.9.0.2:5000", (flows, 0), span)
 }
 
-/// The same from the first of these hosts to the second, which has this address.
+/// The same, and one more that paces, the last of the rates.
+pub(crate) fn cubic_and_one_that_paces(net: &Net, flows: usize, span: (f64, f64)) -> JoinHandle<Vec<f64>> {
+    transfers(net, ["a", "b"], "10.9.0.2:5000", (flows, 1), span)
+}
+
+/// The same as `cubic` from the first of these hosts to the second, which has this address.
 pub(crate) fn cubic_between(
     net: &Net,
-    [from, to]: [&str; 2],
+    hosts: [&str; 2],
     address: &str,
     flows: usize,
     span: (f64, f64),
 ) -> JoinHandle<Vec<f64>> {
+    transfers(net, hosts, address, (flows, 0), span)
+}
+
+/// So many flows as the kernel has them, and so many that pace.
+fn transfers(
+    net: &Net,
+    [from, to]: [&str; 2],
+    address: &str,
+    (plain, paced): (usize, usize),
+    span: (f64, f64),
+) -> JoinHandle<Vec<f64>> {
+    let flows = plain + paced;
     let address: SocketAddr = address.parse().unwrap();
     let listener = net.inside(to, move || TcpListener::bind(address).unwrap()).join().unwrap();
     let receiver = std::thread::spawn(move || {
@@ -36,9 +54,12 @@ pub(crate) fn cubic_between(
             .collect();
         counts.into_iter().map(|count| count.join().unwrap()).collect()
     });
-    for _ in 0..flows {
+    for flow in 0..flows {
         let connecting = net.inside(from, move || tcp_connect(address, "cubic", 1448).unwrap());
         let mut stream = connecting.join().unwrap();
+        if flow >= plain {
+            pace(&stream);
+        }
         // Its first write waits until it is connected.
         stream.set_nonblocking(false).unwrap();
         std::thread::spawn(move || {
@@ -47,6 +68,17 @@ pub(crate) fn cubic_between(
         });
     }
     receiver
+}
+
+/// Makes the kernel pace a socket: it does so itself below any rate that is set (socket(7), `SO_MAX_PACING_RATE`), here 1 Gbit/s.
+fn pace(stream: &TcpStream) {
+    let bytes_per_second: u32 = 125_000_000;
+    let length = size_of_val(&bytes_per_second) as libc::socklen_t;
+    let value = (&raw const bytes_per_second).cast();
+    // SAFETY: the descriptor is open, and `value` points to `length` bytes that live until the call returns.
+    let set =
+        unsafe { libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value, length) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
 /// What comes from a stream within `span` in s, Mbit/s.
