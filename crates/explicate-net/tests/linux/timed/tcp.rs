@@ -52,7 +52,10 @@ fn transfers(
             .map(|_| listener.accept().unwrap().0)
             .map(|stream| std::thread::spawn(move || delivered(stream, span)))
             .collect();
-        counts.into_iter().map(|count| count.join().unwrap()).collect()
+        // They are accepted in any order.
+        let mut rates: Vec<(u8, f64)> = counts.into_iter().map(|count| count.join().unwrap()).collect();
+        rates.sort_by_key(|(flow, _)| *flow);
+        rates.into_iter().map(|(_, rate)| rate).collect()
     });
     for flow in 0..flows {
         let connecting = net.inside(from, move || tcp_connect(address, "cubic", 1448).unwrap());
@@ -64,7 +67,7 @@ fn transfers(
         stream.set_nonblocking(false).unwrap();
         std::thread::spawn(move || {
             let began = monotonic();
-            while since(began) < span.1 && stream.write_all(&[7; 1 << 14]).is_ok() {}
+            while since(began) < span.1 && stream.write_all(&[flow as u8; 1 << 14]).is_ok() {}
         });
     }
     receiver
@@ -81,15 +84,15 @@ fn pace(stream: &TcpStream) {
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// What comes from a stream within `span` in s, Mbit/s.
-fn delivered(mut stream: TcpStream, span: (f64, f64)) -> f64 {
+/// What comes from a stream within `span` in s, Mbit/s, and its number, which is what all of its bytes are.
+fn delivered(mut stream: TcpStream, span: (f64, f64)) -> (u8, f64) {
     let (began, mut bytes, mut block) = (monotonic(), 0, vec![0; 1 << 16]);
     while let Ok(read) = stream.read(&mut block)
         && read > 0
     {
         bytes += if (span.0..span.1).contains(&since(began)) { read } else { 0 };
     }
-    8e-6 * bytes as f64 / (span.1 - span.0)
+    (block[0], 8e-6 * bytes as f64 / (span.1 - span.0))
 }
 
 /// Runs these at the same time.
