@@ -111,6 +111,53 @@ def test_a_study_runs_and_is_recorded(tmp_path: Path) -> None:
     assert all(len(row) == len(head) for row in body)
 
 
+def test_a_recording_is_two_hops(tmp_path: Path) -> None:
+    # A second: 500 chances up to 500 ms, 12 Mbit/s; 50 then, 1.2. It repeats.
+    file = tmp_path / "LTE $1.down"
+    file.write_text("\n".join(map(str, [*range(1, 501), *range(510, 1001, 10)])) + "\n", encoding="ascii")
+    networks, _ = capacity.chosen(["trace"], [], quick=True, traces=[str(file), str(file)])
+    assert [one.name for one in networks] == [
+        "trace-LTE-1.down", "trace-LTE-1.down-constant", "trace-LTE-1.down~2", "trace-LTE-1.down-constant~2",
+    ]  # fmt: skip
+    follows, constant = networks[:2]
+    assert (follows.follows, follows.told, constant.follows) == (True, 1.0, False)
+    assert constant.told == pytest.approx(6.6), "its mean rate"
+    assert (follows.rtt, follows.limit_packets, follows.duration) == (40, 333, 60)
+    systems = {one.name: one for one in capacity.SYSTEMS}
+    assert '"at" = "0.5s", "rate" = "2.4Mbit/s"' in follows.text(systems["told+4"]), "twice the rate of the moment"
+    assert 'capacity = "13.2Mbit/s"' in constant.text(systems["told+4"])
+    assert '"measured" = "air_time"' in constant.text(systems["measured"])
+    assert "LTE $1.down" in constant.text(systems["measured"])
+    chosen, _ = capacity.chosen(["trace-LTE-1.down", "hop-54"], [], quick=True, traces=[str(file)])
+    assert [one.name for one in chosen] == ["hop-54", "trace-LTE-1.down"]
+    every, _ = capacity.chosen([], [], quick=True, traces=[str(file)])
+    assert [one.name for one in every] == [one.name for one in (*capacity.hops(), follows, constant)]
+
+
+@pytest.mark.usefixtures("native_real")
+def test_a_study_of_a_recording_runs_and_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "LTE $1.down", tmp_path / "mine.json"
+    file.write_text("\n".join(str(ms) for ms in range(2, 9001, 2)), encoding="ascii")
+    made = capacity.recorded_hops([str(file)])
+    for one in made:
+        for system in capacity.SYSTEMS:
+            assert one.source(system).check()["warnings"] == hop("cellular").source(system).check()["warnings"]
+    monkeypatch.setattr(bits, "SEEDS", {"quick": 1, "full": 1})
+    words = ["study", "capacity", "--only", "trace", "--trace", str(file), "--laws", "measured,told+0,abc"]
+    assert main([*words, "--store", str(tmp_path / "s"), "-o", str(out)]) == 0
+    shown, said = capsys.readouterr()
+    assert "trace-LTE-1.down-constant: The recording LTE $1.down, against a constant" in shown
+    assert "12 of 12 runs to do" in said
+    record = Record.read(out, capacity.NAME)
+    assert list(record.values) == [one.name for one in made]
+    for laws in record.values.values():
+        carried = [value for law in laws.values() for block in law["use"] for value in block]
+        assert len(carried) == 6
+        assert all(4.8 < value < 6.0 for value in carried), "Mbit/s of 6"
+
+
 # ------------------------------------------------------------------------------------------------------ page
 
 
