@@ -90,6 +90,20 @@ estimator with others' share of the air switched off (`own_time`), where others 
 **ABC** runs on the same hops, with the guess as its configured capacity and with the same measurement. Its paper says
 that it is better than XCP on links that vary. It is judged by the same criterion, against XCP's best.
 
+**Recordings.** Each recording of a cellular link is two hops, `cellular` and `cellular-constant` with its air: against
+routers that have a factor of the mean rate of the present half second, and against constants around its mean rate from
+5 s to 60 s. Written before the first run over one: the recordings are all six of
+[Recorded cellular links](validation.md#recorded-cellular-links), of each network both directions, because that page
+has them already and none is left out; their first minute is played; buffer, round trip, flows, seeds, grid, criterion
+and controls are those of the two hops.
+
+**Power, a second criterion.** It was written after the runs on the hops, with their tables known, and before the first
+run over a recording. Over two and three hops controls pass the first one, because its best configured capacity may pay
+for the last percent of goodput with any delay. Kleinrock's power (ICC 1979), goodput over round trip, has its most
+where a percent of the one costs a percent of the other, and no constant to choose. The round trip is the empty one
+with the median delay in the queues. The best configured capacity is the one with the most power; a system holds if in
+each block its power is at least {share:.0%} of that, the tenth of the first criterion. Controls are the same.
+
 Hidden terminals are reported apart: their collisions depend on the load, so no capacity is a property of the hop.
 
 Radios have 802.11a's timing and queues of 100 packets, drop-tail; on paper N's hops hosts have ns-2's TCP below XCP,

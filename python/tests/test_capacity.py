@@ -88,6 +88,26 @@ def test_blocks_that_differ_decide_nothing() -> None:
     assert (judged.word, judged.failed) == (Word.UNDECIDED, ("goodput",))
 
 
+@pytest.mark.parametrize(
+    ("mine", "word", "share"),
+    [
+        (([10.0], [12.0], [99.0]), Word.HOLDS, 1.0),
+        (([9.1], [12.0], [1.0]), Word.HOLDS, 0.91),
+        (([8.9], [12.0], [1.0]), Word.FAILS, 0.89),
+        (([20.0], [44.0], [1.0]), Word.FAILS, 48 / 56),  # twice the goodput in 56 ms instead of 24
+        (([float("nan")], [1.0], [1.0]), Word.FAILS, None),
+    ],
+)
+def test_the_criterion_of_power(mine: tuple[list[float], ...], word: Word, share: float | None) -> None:
+    most, more = ([10.0], [12.0], [20.0]), ([10.5], [20.0], [20.0])  # Mbit/s in 24 and 32 ms
+    found = values(toldplus0=most, toldplus1=more, told_1=([4.0], [0.0], [0.0]), measured=mine)
+    assert capacity.most_power(hop("hop-54"), found) == "told+0"
+    judged = capacity.judge_power(hop("hop-54"), found, "measured", "told+0")
+    assert (judged.word, judged.failed) == (word, ())
+    assert share is None or judged.share == pytest.approx(share)
+    assert capacity.most_power(hop("hop-54"), {"measured": found["measured"]}) is None
+
+
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "capacity", "--only", "hop-55"]) == BAD_INPUT
     assert "there is no network 'hop-55'" in capsys.readouterr().err

@@ -221,9 +221,9 @@ class Word(Enum):
 
 @dataclass(frozen=True)
 class Judged:
-    """A system against the best configured capacity: its share of that goodput, and what the criterion says.
+    """A system against the best configured capacity: its share of that goodput or power, and what the criterion says.
 
-    `failed` has the parts that do not hold in some block.
+    `failed` has the parts of the criterion that do not hold in some block.
     """
 
     share: float
@@ -257,11 +257,36 @@ def judge(hop: Hop, values: Values, system: str, rival: str) -> Judged:
             if delay <= max(TIMES * least, least + BESIDE * hop.rtt):
                 parts.add(name)
         held.append(parts)
-    good = [len(parts) == 3 for parts in held]
-    word = Word.HOLDS if all(good) else Word.UNDECIDED if any(good) else Word.FAILS
+    word = _word([len(parts) == 3 for parts in held])
     failed = tuple(name for name in ("goodput", "p50", "p99") if not all(name in parts for parts in held))
     least = fmean(_all(theirs["use"]))
     return Judged(fmean(_all(mine["use"])) / least if least else math.nan, word, failed)
+
+
+def _word(good: Sequence[bool]) -> Word:
+    return Word.HOLDS if all(good) else Word.UNDECIDED if any(good) else Word.FAILS
+
+
+def power(hop: Hop, measures: Mapping[str, Blocks]) -> list[float]:
+    """Return the power in each block, Mbit/s a second: goodput over round trip (Kleinrock, ICC 1979).
+
+    The round trip is the empty one with the median delay in the queues.
+    """
+    blocks = zip(measures["use"], measures["p50"], strict=True)
+    return [1e3 * fmean(use) / (hop.rtt + fmean(p50)) for use, p50 in blocks]
+
+
+def most_power(hop: Hop, values: Values) -> str | None:
+    """Return the name of the configured capacity with the most power; None if none was run."""
+    configured = [name for name in map(told_name, GRID) if name in values]
+    return max(configured, key=lambda name: fmean(power(hop, values[name])), default=None)
+
+
+def judge_power(hop: Hop, values: Values, system: str, rival: str) -> Judged:
+    """Return what the criterion of power says of a system beside the configured capacity with the most."""
+    mine, theirs = power(hop, values[system]), power(hop, values[rival])
+    word = _word([one >= SHARE * most for one, most in zip(mine, theirs, strict=True)])
+    return Judged(fmean(mine) / fmean(theirs), word, ())
 
 
 def wrong(rival: str) -> dict[str, str]:
