@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,23 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_page_is_what_the_command_writes(script: Any) -> None:
-    record = Record.read(script.RECORD, capacity.NAME)
-    for path, text in script.files(record).items():
+    records = [Record.read(path, capacity.NAME) for path in (script.RECORD, script.TRACES)]
+    for path, text in script.files(*records).items():
         assert path.read_text(encoding="utf-8") == text, f"scripts/make_capacity.py renews {path.name}"
+
+
+def test_the_page_has_no_recording_of_a_user(script: Any) -> None:
+    record, traces = (Record.read(path, capacity.NAME) for path in (script.RECORD, script.TRACES))
+    mine = {"trace-mine.down": record.values["cellular"], "trace-mine.down-constant": record.values["cellular"]}
+    assert script.files(replace(record, values={**record.values, **mine}), traces) == script.files(record, traces)
+
+
+def test_the_tables_of_recordings(script: Any) -> None:
+    """A recording of which nothing but a constant ran has its row; the criteria say what `capacity` says."""
+    mine = values(toldplus0=([10.0], [40.0], [90.0]), measured=([9.5], [2.0], [60.0]))
+    traces = Record("quick", 1, "0", {"trace-LTE.up": {}, "trace-LTE.up-constant": mine}, study=capacity.NAME)
+    text = "\n".join(script.over_recordings(traces))
+    assert "| LTE up | the rate of the moment | – | – | – | – | – | – | – |" in text
+    assert "| LTE up | a constant | holds, 0.95 | – | – | – | – | – | – |" in text
+    assert "| LTE up | – | 10 at 40 / 90 (1) | – | – |" in text
+    assert "against constants it holds on 1 (LTE up)" in "\n".join(script.by_power([], traces))
