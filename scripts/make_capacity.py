@@ -76,7 +76,7 @@ Written after the runs.
   0.5 of two), and RTS and CTS help little (0.59), while a configured number that is low enough keeps them equal.
 - **Who loses with RTS and CTS is chance; why it stays so is not known.** In runs with seeds 1 to 3 the one sender
   carries 3.6 to 3.7 Mbit/s, the other 0.28 to 0.40; once the first to start won, twice the second. The loser sends
-  what its own port measures: 0.50 to 0.68 Mbit/s, since the other holds the air for 76 to 80 % of its frames'
+  no more than its own port measures: 0.50 to 0.68 Mbit/s, since the other holds the air for 76 to 80 % of its frames'
   service; the winner measures 4.0 to 4.1, with 14 to 16 %. We thought that collisions cost the loser more than the
   winner's use of the air. Loads of constant rate do not show it: beside 3.5 Mbit/s a sender of 0.3 measures 3.8, and
   3.9 if both sense each other.
@@ -161,8 +161,8 @@ explicate study capacity --quick --only trace --trace lte.down wlan.up   # your 
 ```
 
 The record has the value of each seed. With `--trace` each recording becomes two hops, `trace-` and the name of its
-file, and the same with `-constant`, as in the [study of bits](study-bits.md#repeat-it). Recordings stay in your own files;
-`tests/study-capacity-traces.json` has what was measured over those of this page.
+file, and the same with `-constant`, as in the [study of bits](study-bits.md#repeat-it). Recordings stay in your own
+files; `tests/study-capacity-traces.json` has what was measured over those of this page.
 """
 MOST = 4.0
 """Ratios of delays above are drawn there."""
@@ -235,7 +235,7 @@ def page(record: Record, traces: Record) -> str:
     )  # fmt: skip
     parts = [
         HEAD,
-        *answer(shown),
+        *answer(shown, traces),
         *over_recordings(traces),
         *by_power(shown, traces),
         READING,
@@ -310,12 +310,18 @@ def controls(shown: Sequence[Shown], rule: Rule) -> str:
     return said + (f" Not so: {'; '.join(passed)}.\n" if passed else "\n")
 
 
-def answer(shown: Sequence[Shown]) -> Iterator[str]:
+def answer(shown: Sequence[Shown], traces: Record) -> Iterator[str]:
     """The answer in short."""
     yield "## The answer\n"
     judged_here = [one for one in shown if not one.hop.apart]
     said = summary(judged_here, FIRST)
     yield f"On {len(judged_here)} hops, XCP with a measured capacity: the criterion {said}.\n"
+    pairs = [one for follows in (True, False) for one in recordings(traces, follows=follows)]
+    held = sum((found := judged(one, FIRST)[0][2]) is not None and found.word is Word.HOLDS for one in pairs)
+    yield (
+        f"Over [recordings of cellular links](#recordings-of-cellular-links) it holds in {held} of {len(pairs)} cases. "
+        f"By [power](#by-power), on the hops, it {summary(judged_here, POWER)}.\n"
+    )
     yield from answers(["hop"], [[one.link, *cells(one, FIRST)] for one in shown])
     yield (
         "\nA number is the goodput over that of the best configured capacity; in brackets what of the criterion does "
