@@ -132,6 +132,9 @@ def test_a_name_stands_for_all_rates_of_a_network() -> None:
         (["bits", "--only", "trace"], "--only trace stands for recordings; add --trace FILE"),
         (["bits", "--trace", "no.trace"], "no.trace: there is no such file; a recording has one whole number per line"),
         (["bits", "--trace", "."], ".: is no file; a recording has one whole number per line"),
+        (["capacity", "--only", "trace"], "--only trace stands for recordings; add --trace FILE"),
+        (["capacity", "--trace", "no.trace"], "no.trace: there is no such file; a recording has one whole number per"),
+        (["papers", "--trace", "a.trace"], "--trace adds recordings to the studies bits and capacity, not to papers"),
     ],
 )
 def test_a_bad_argument_is_refused_before_anything_runs(
@@ -411,8 +414,9 @@ def test_a_file_that_is_no_recording_is_refused_with_its_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.trace").write_text(text, encoding="latin-1")
-    assert main(["study", "bits", "--list", "--trace", "mine.trace"]) == BAD_INPUT
-    assert said in capsys.readouterr().err
+    for study in ("bits", "capacity"):
+        assert main(["study", study, "--list", "--trace", "mine.trace"]) == BAD_INPUT
+        assert said in capsys.readouterr().err
 
 
 def test_the_page_has_no_network_of_a_user(script: Any) -> None:

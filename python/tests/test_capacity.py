@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,26 @@ def test_blocks_that_differ_decide_nothing() -> None:
     assert (judged.word, judged.failed) == (Word.UNDECIDED, ("goodput",))
 
 
+@pytest.mark.parametrize(
+    ("mine", "word", "share"),
+    [
+        (([10.0], [12.0], [99.0]), Word.HOLDS, 1.0),
+        (([9.1], [12.0], [1.0]), Word.HOLDS, 0.91),
+        (([8.9], [12.0], [1.0]), Word.FAILS, 0.89),
+        (([20.0], [44.0], [1.0]), Word.FAILS, 48 / 56),  # twice the goodput in 56 ms instead of 24
+        (([float("nan")], [1.0], [1.0]), Word.FAILS, None),
+    ],
+)
+def test_the_criterion_of_power(mine: tuple[list[float], ...], word: Word, share: float | None) -> None:
+    most, more = ([10.0], [12.0], [20.0]), ([10.5], [20.0], [20.0])  # Mbit/s in 24 and 32 ms
+    found = values(toldplus0=most, toldplus1=more, told_1=([4.0], [0.0], [0.0]), measured=mine)
+    assert capacity.most_power(hop("hop-54"), found) == "told+0"
+    judged = capacity.judge_power(hop("hop-54"), found, "measured", "told+0")
+    assert (judged.word, judged.failed) == (word, ())
+    assert share is None or judged.share == pytest.approx(share)
+    assert capacity.most_power(hop("hop-54"), {"measured": found["measured"]}) is None
+
+
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "capacity", "--only", "hop-55"]) == BAD_INPUT
     assert "there is no network 'hop-55'" in capsys.readouterr().err
@@ -111,6 +132,53 @@ def test_a_study_runs_and_is_recorded(tmp_path: Path) -> None:
     assert all(len(row) == len(head) for row in body)
 
 
+def test_a_recording_is_two_hops(tmp_path: Path) -> None:
+    # A second: 500 chances up to 500 ms, 12 Mbit/s; 50 then, 1.2. It repeats.
+    file = tmp_path / "LTE $1.down"
+    file.write_text("\n".join(map(str, [*range(1, 501), *range(510, 1001, 10)])) + "\n", encoding="ascii")
+    networks, _ = capacity.chosen(["trace"], [], quick=True, traces=[str(file), str(file)])
+    assert [one.name for one in networks] == [
+        "trace-LTE-1.down", "trace-LTE-1.down-constant", "trace-LTE-1.down~2", "trace-LTE-1.down-constant~2",
+    ]  # fmt: skip
+    follows, constant = networks[:2]
+    assert (follows.follows, follows.told, constant.follows) == (True, 1.0, False)
+    assert constant.told == pytest.approx(6.6), "its mean rate"
+    assert (follows.rtt, follows.limit_packets, follows.duration) == (40, 333, 60)
+    systems = {one.name: one for one in capacity.SYSTEMS}
+    assert '"at" = "0.5s", "rate" = "2.4Mbit/s"' in follows.text(systems["told+4"]), "twice the rate of the moment"
+    assert 'capacity = "13.2Mbit/s"' in constant.text(systems["told+4"])
+    assert '"measured" = "air_time"' in constant.text(systems["measured"])
+    assert "LTE $1.down" in constant.text(systems["measured"])
+    chosen, _ = capacity.chosen(["trace-LTE-1.down", "hop-54"], [], quick=True, traces=[str(file)])
+    assert [one.name for one in chosen] == ["hop-54", "trace-LTE-1.down"]
+    every, _ = capacity.chosen([], [], quick=True, traces=[str(file)])
+    assert [one.name for one in every] == [one.name for one in (*capacity.hops(), follows, constant)]
+
+
+@pytest.mark.usefixtures("native_real")
+def test_a_study_of_a_recording_runs_and_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "LTE $1.down", tmp_path / "mine.json"
+    file.write_text("\n".join(str(ms) for ms in range(2, 9001, 2)), encoding="ascii")
+    made = capacity.recorded_hops([str(file)])
+    for one in made:
+        for system in capacity.SYSTEMS:
+            assert one.source(system).check()["warnings"] == hop("cellular").source(system).check()["warnings"]
+    monkeypatch.setattr(bits, "SEEDS", {"quick": 1, "full": 1})
+    words = ["study", "capacity", "--only", "trace", "--trace", str(file), "--laws", "measured,told+0,abc"]
+    assert main([*words, "--store", str(tmp_path / "s"), "-o", str(out)]) == 0
+    shown, said = capsys.readouterr()
+    assert "trace-LTE-1.down-constant: The recording LTE $1.down, against a constant" in shown
+    assert "12 of 12 runs to do" in said
+    record = Record.read(out, capacity.NAME)
+    assert list(record.values) == [one.name for one in made]
+    for laws in record.values.values():
+        carried = [value for law in laws.values() for block in law["use"] for value in block]
+        assert len(carried) == 6
+        assert all(4.8 < value < 6.0 for value in carried), "Mbit/s of 6"
+
+
 # ------------------------------------------------------------------------------------------------------ page
 
 
@@ -127,6 +195,23 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_page_is_what_the_command_writes(script: Any) -> None:
-    record = Record.read(script.RECORD, capacity.NAME)
-    for path, text in script.files(record).items():
+    records = [Record.read(path, capacity.NAME) for path in (script.RECORD, script.TRACES)]
+    for path, text in script.files(*records).items():
         assert path.read_text(encoding="utf-8") == text, f"scripts/make_capacity.py renews {path.name}"
+
+
+def test_the_page_has_no_recording_of_a_user(script: Any) -> None:
+    record, traces = (Record.read(path, capacity.NAME) for path in (script.RECORD, script.TRACES))
+    mine = {"trace-mine.down": record.values["cellular"], "trace-mine.down-constant": record.values["cellular"]}
+    assert script.files(replace(record, values={**record.values, **mine}), traces) == script.files(record, traces)
+
+
+def test_the_tables_of_recordings(script: Any) -> None:
+    """A recording of which nothing but a constant ran has its row; the criteria say what `capacity` says."""
+    mine = values(toldplus0=([10.0], [40.0], [90.0]), measured=([9.5], [2.0], [60.0]))
+    traces = Record("quick", 1, "0", {"trace-LTE.up": {}, "trace-LTE.up-constant": mine}, study=capacity.NAME)
+    text = "\n".join(script.over_recordings(traces))
+    assert "| LTE up | the rate of the moment | – | – | – | – | – | – | – |" in text
+    assert "| LTE up | a constant | holds, 0.95 | – | – | – | – | – | – |" in text
+    assert "| LTE up | – | 10 at 40 / 90 (1) | – | – |" in text
+    assert "against constants it holds on 1 (LTE up)" in "\n".join(script.by_power([], traces))

@@ -40,7 +40,7 @@ def chosen(
     laws: Sequence[str],
     *,
     quick: bool,  # noqa: ARG001 (all topologies are in the quick form)
-    traces: Sequence[str] = (),  # noqa: ARG001 (recordings belong to the study of bits)
+    traces: Sequence[str] = (),  # noqa: ARG001 (recordings belong to other studies)
 ) -> tuple[list[Network], list[Law]]:
     """Return the topologies and rows with these names, or all; raise BadInputError for an unknown name.
 

@@ -26,8 +26,11 @@ EXAMPLES = (
     "explicate study bits --only trace --trace lte.down wlan.up -o mine.json",
     "explicate study papers --quick --jobs 2 -o papers.json",
     "explicate study capacity --quick --jobs 2 -o capacity.json",
+    "explicate study capacity --only trace --trace lte.down -o mine.json",
 )
 STUDIES = ("bits", "papers", "capacity")
+RECORDED = ("bits", "capacity")
+"""Studies that take recordings."""
 STORE = "explicate-study"
 
 
@@ -73,8 +76,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="add a cellular network for each of these recordings (mahimahi's format: a line for each 1500 bytes, in "
-        "milliseconds); --only trace stands for all of them",
+        help="bits, capacity: add a cellular network for each of these recordings (mahimahi's format: a line for each "
+        "1500 bytes, in milliseconds); --only trace stands for all of them",
     )
     parser.add_argument(
         "--store",
@@ -88,8 +91,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run the study, or what is missing of it, and print tables and verdicts; 1 if a run failed."""
     study = _named(args.what)
-    if args.trace and study.NAME != "bits":
-        raise BadInputError(f"--trace adds recordings to the study bits, not to {study.NAME}")
+    if args.trace and study.NAME not in RECORDED:
+        raise BadInputError(f"--trace adds recordings to the studies {' and '.join(RECORDED)}, not to {study.NAME}")
     networks, laws = study.chosen(args.only, args.laws, quick=args.quick, traces=args.trace)
     if args.list:
         console.show(study.listing(networks))

@@ -25,7 +25,7 @@ from explicate.identity import content_key
 from explicate.lab import Progress, run_source
 from explicate.results import Results
 from explicate.source import Source
-from explicate.studies.recordings import FAMILY, with_recordings
+from explicate.studies.recordings import check_family, with_recordings
 from explicate.studies.tables import STEP_S, Law, Network, Tables, tables
 from explicate.studies.verdict import MEASURES, Finding, Values, interval, judge, rungs, sentence
 from explicate.summary import jain_index
@@ -382,8 +382,7 @@ def chosen(
 
     `traces` are recordings, each a network more.
     """
-    if FAMILY in only and not traces:
-        raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
+    check_family(only, traces)
     known = with_recordings(tables(), traces) if traces else tables()
     return known.chosen_networks(only, quick=quick), known.chosen_laws(laws)
 

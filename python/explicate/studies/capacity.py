@@ -1,6 +1,7 @@
 """XCP with a capacity that is measured: against the best configured one, against ABC, and against wrong ones.
 
-Hops are rows of ``capacity.toml``. Runs, measures and the record are those of the study of bits (`bits`).
+Hops are rows of ``capacity.toml``, and recordings of the user. Runs, measures and the record are those of the study of
+bits (`bits`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from explicate import text
 from explicate.errors import BadInputError
 from explicate.source import value_text
+from explicate.studies.recordings import check_family, recorded
 from explicate.studies.tables import STEP_S, Law, Network, tables
 from explicate.studies.verdict import Blocks, Values, interval
 from explicate.suggestions import instead
@@ -41,6 +43,8 @@ FIELDS = ("use", "p50", "p99", "jain", "loss")
 DURATION_S, WARMUP_S, EVERY_MS, LIMIT = 20.0, 5.0, 10.0, 100
 SPACING = "79.0m"
 """3 dB above the level that 54 Mbit/s need: 17 dB above that at 250 m (N-P22)."""
+CAPACITY = "$capacity"
+"""Stands for the key in scenarios."""
 KERNEL = '[{ kind = "jitter", mean = "5.5ms", spread = 0, keep_order = true }]'
 """What kernels of paper N's hosts add on every hop, each way (N-P2)."""
 
@@ -76,8 +80,7 @@ class Hop(Network):
 
     def text(self, law: Law) -> str:
         """Return the scenario of a system on this hop."""
-        text = Template(self.scenario).safe_substitute(capacity=self.capacity(law))
-        return Network.text(replace(self, scenario=text), law)
+        return Network.text(replace(self, scenario=self.scenario.replace(CAPACITY, self.capacity(law))), law)
 
 
 def _system(name: str, label: str, protocol: str, **knows: Any) -> System:
@@ -129,10 +132,40 @@ def _both_ways(links: Iterable[str]) -> list[str]:
     return [f"{a}->{b}" for one, other in ends for a, b in ((one, other), (other, one))]
 
 
-def chosen_hops(names: Iterable[str]) -> list[Hop]:
-    """Return the hops with these names, or all; raise BadInputError for an unknown name."""
-    wanted = _known("network", names, [one.name for one in hops()])
-    return [one for one in hops() if not wanted or one.name in wanted]
+RIVALS = ("cellular", "cellular-constant")
+"""The hops that recordings have, too: against a router that knows the rate of the moment, and against a constant."""
+
+
+def recorded_hops(files: Iterable[str]) -> list[Hop]:
+    """Return two hops for each recording, those of `RIVALS` over its air.
+
+    The middle of the constants is the recording's mean rate. Raise BadInputError with what is wrong with a file.
+    """
+    bases = [one for one in hops() if one.name in RIVALS]
+    return [of_recording(one) for one in recorded(bases, files, CAPACITY)]
+
+
+def of_recording(hop: Hop) -> Hop:
+    """Return a hop over a recording with its words, and with its mean rate as the middle of the constants."""
+    if hop.follows:
+        return replace(
+            hop,
+            title=f"{hop.title}, against a router that knows its rate",
+            question="Configured routers have a factor of the mean rate of the present half second.",
+        )
+    return replace(
+        hop,
+        title=f"{hop.title}, against a constant",
+        question="Configured routers have one number for the whole time.",
+        told=hop.rate,
+    )
+
+
+def chosen_hops(names: Iterable[str], recordings: Sequence[Hop] = ()) -> list[Hop]:
+    """Return the hops and recordings with these names, or all; raise BadInputError for an unknown name."""
+    every = [*hops(), *recordings]
+    wanted = _known("network", names, list(dict.fromkeys(name for one in every for name in (one.family, one.name))))
+    return [one for one in every if not wanted or one.name in wanted or one.family in wanted]
 
 
 def chosen_systems(names: Iterable[str]) -> list[System]:
@@ -154,10 +187,14 @@ def chosen(
     laws: Sequence[str],
     *,
     quick: bool,  # noqa: ARG001 (all hops are in the quick form)
-    traces: Sequence[str] = (),  # noqa: ARG001 (recordings belong to the study of bits)
+    traces: Sequence[str] = (),
 ) -> tuple[list[Hop], list[System]]:
-    """Return the hops and systems with these names, or all; raise BadInputError for an unknown name."""
-    return chosen_hops(only), chosen_systems(laws)
+    """Return the hops and systems with these names, or all; raise BadInputError for an unknown name.
+
+    `traces` are recordings, each two hops more.
+    """
+    check_family(only, traces)
+    return chosen_hops(only, recorded_hops(traces)), chosen_systems(laws)
 
 
 def listing(networks: Sequence[Hop]) -> str:
@@ -184,9 +221,9 @@ class Word(Enum):
 
 @dataclass(frozen=True)
 class Judged:
-    """A system against the best configured capacity: its share of that goodput, and what the criterion says.
+    """A system against the best configured capacity: its share of that goodput or power, and what the criterion says.
 
-    `failed` has the parts that do not hold in some block.
+    `failed` has the parts of the criterion that do not hold in some block.
     """
 
     share: float
@@ -220,11 +257,36 @@ def judge(hop: Hop, values: Values, system: str, rival: str) -> Judged:
             if delay <= max(TIMES * least, least + BESIDE * hop.rtt):
                 parts.add(name)
         held.append(parts)
-    good = [len(parts) == 3 for parts in held]
-    word = Word.HOLDS if all(good) else Word.UNDECIDED if any(good) else Word.FAILS
+    word = _word([len(parts) == 3 for parts in held])
     failed = tuple(name for name in ("goodput", "p50", "p99") if not all(name in parts for parts in held))
     least = fmean(_all(theirs["use"]))
     return Judged(fmean(_all(mine["use"])) / least if least else math.nan, word, failed)
+
+
+def _word(good: Sequence[bool]) -> Word:
+    return Word.HOLDS if all(good) else Word.UNDECIDED if any(good) else Word.FAILS
+
+
+def power(hop: Hop, measures: Mapping[str, Blocks]) -> list[float]:
+    """Return the power in each block, Mbit/s a second: goodput over round trip (Kleinrock, ICC 1979).
+
+    The round trip is the empty one with the median delay in the queues.
+    """
+    blocks = zip(measures["use"], measures["p50"], strict=True)
+    return [1e3 * fmean(use) / (hop.rtt + fmean(p50)) for use, p50 in blocks]
+
+
+def most_power(hop: Hop, values: Values) -> str | None:
+    """Return the name of the configured capacity with the most power; None if none was run."""
+    configured = [name for name in map(told_name, GRID) if name in values]
+    return max(configured, key=lambda name: fmean(power(hop, values[name])), default=None)
+
+
+def judge_power(hop: Hop, values: Values, system: str, rival: str) -> Judged:
+    """Return what the criterion of power says of a system beside the configured capacity with the most."""
+    mine, theirs = power(hop, values[system]), power(hop, values[rival])
+    word = _word([one >= SHARE * most for one, most in zip(mine, theirs, strict=True)])
+    return Judged(fmean(mine) / fmean(theirs), word, ())
 
 
 def wrong(rival: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""The user's recordings of cellular links as networks of the study: the cellular network, with a recording for its air.
+"""The user's recordings of cellular links as networks of a study: its cellular network, with a recording for its air.
 
 A recording has a line for each chance to deliver 1500 bytes, in milliseconds: mahimahi's format, which the channel
-``trace`` plays as it is. The router has the mean rate of the present half second, as that of the study's own trace.
+``trace`` plays as it is. Its mean rate in each half second stands for the study's own trace: routers that know the rate
+of the moment have that one, and the queue drains at it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from explicate.errors import BadInputError
 from explicate.studies.tables import PACKET_KBIT, STEP_S, Network, Tables
@@ -34,7 +36,7 @@ bottleneck = { delay = "18ms", queue = $queue, router = $router }
 [[link]]
 name = "r1->r2"
 channel = [{ kind = "trace", file = $FILE }]
-capacity = $steps
+capacity = $CAPACITY
 
 [[link]]
 name = "r2->r1"
@@ -48,33 +50,56 @@ $law
 """
 
 
+N = TypeVar("N", bound=Network)
+
+
+def check_family(names: Iterable[str], files: Iterable[str]) -> None:
+    """Raise BadInputError if `names` have the family of recordings, and there are none."""
+    if FAMILY in names and not list(files):
+        raise BadInputError(f"--only {FAMILY} stands for recordings; add --trace FILE")
+
+
 def with_recordings(known: Tables, files: Iterable[str]) -> Tables:
     """Return the tables with a network for each file, in order; raise BadInputError with what is wrong with a file."""
     base = next(one for one in known.networks if one.name == BASE)
-    added: list[Network] = []
-    for file in files:
-        made = _network(base, Path(file))
-        same = sum(one.name == made.name or one.name.startswith(f"{made.name}~") for one in added)
-        added.append(replace(made, name=f"{made.name}~{same + 1}") if same else made)
+    words = (
+        "The same two transfers over a recorded link, whose router has the mean rate of the present half second. Which "
+        "feedback follows it?"
+    )
+    added = [replace(one, question=words) for one in recorded([base], files, "$steps")]
     return replace(known, networks=(*known.networks, *added), quick=known.quick | {one.name for one in added})
 
 
-def _network(base: Network, file: Path) -> Network:
-    rates = rates_of(chances(file), base.duration)
-    name = f"{FAMILY}-{re.sub(r'[^A-Za-z0-9._-]+', '-', file.name)}"
+def recorded(bases: Sequence[N], files: Iterable[str], capacity: str) -> list[N]:
+    """Return the networks of each file in order: each of `bases` with the recording for its air.
+
+    `capacity` is what their scenario has for the capacity of the port. A network's name is that of the file, and what
+    that of its base has behind `BASE`. Raise BadInputError with what is wrong with a file.
+    """
+    added: list[N] = []
+    for file in map(Path, files):
+        times = chances(file)
+        for base in bases:
+            made = _network(base, file, times, capacity)
+            same = sum(one.name == made.name or one.name.startswith(f"{made.name}~") for one in added)
+            added.append(replace(made, name=f"{made.name}~{same + 1}") if same else made)
+    return added
+
+
+def _network(base: N, file: Path, times: Sequence[int], capacity: str) -> N:
+    rates = rates_of(times, base.duration)
+    name = f"{FAMILY}-{re.sub(r'[^A-Za-z0-9._-]+', '-', file.name)}{base.name.removeprefix(BASE)}"
     path = json.dumps(str(file.resolve()), ensure_ascii=False).replace("$", "$$")
-    scenario = SCENARIO.replace("$ACCESS", f"{max(10.0, 10 * max(rates)):.0f}").replace("$FILE", path)
+    scenario = SCENARIO.replace("$ACCESS", f"{max(10.0, 10 * max(rates)):.0f}").replace("$CAPACITY", capacity)
     kept = rates[round(base.warmup / STEP_S) :]
     return replace(
         base,
         name=name,
         family=FAMILY,
         title=f"The recording {file.name}",
-        question="The same two transfers over a recorded link, whose router has the mean rate of the present half "
-        "second. Which feedback follows it?",
         rate=sum(kept) / len(kept),
         trace=rates,
-        scenario=scenario,
+        scenario=scenario.replace("$FILE", path),
     )
 
 

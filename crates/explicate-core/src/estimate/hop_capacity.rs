@@ -49,7 +49,9 @@
 //! 6. The gap (SIFS) before a station's own answer to another's frame counts as its own time.
 //! 7. The mean of a ratio of few frames is above the ratio of their means, by 7 % for five saturated stations
 //!    at 12 Mbit/s, whose service times vary by twice their mean: there the estimate has a deviation of 0.4.
-//! 8. C is at least a thousandth of the configured capacity, because controllers divide by it.
+//! 8. Bytes whose service takes no time are left out: where a recording has several chances in a millisecond, those
+//!    after the first. C is then too low, by three quarters on one recording (docs/study-measured-capacity.md).
+//! 9. C is at least a thousandth of the configured capacity, because controllers divide by it.
 
 use alloc::vec::Vec;
 
