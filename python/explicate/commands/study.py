@@ -26,8 +26,9 @@ EXAMPLES = (
     "explicate study bits --only trace --trace lte.down wlan.up -o mine.json",
     "explicate study papers --quick --jobs 2 -o papers.json",
     "explicate study capacity --quick --jobs 2 -o capacity.json",
+    "explicate study l4s --quick --jobs 2 -o l4s.json",
 )
-STUDIES = ("bits", "papers", "capacity")
+STUDIES = ("bits", "papers", "capacity", "l4s")
 STORE = "explicate-study"
 
 
@@ -54,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", metavar="STUDY",
         help="bits: how many bits does feedback need? papers: are the protocols of the five papers still ahead? "
-        "capacity: can XCP measure the capacity of a wireless hop?",
+        "capacity: can XCP measure the capacity of a wireless hop? l4s: what may share the queues of L4S?",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the networks and the laws")
     parser.add_argument(
@@ -130,6 +131,10 @@ def _named(name: str) -> Study:
         from explicate.studies import capacity
 
         return capacity
+    if name == "l4s":
+        from explicate.studies import l4s
+
+        return l4s
     distribution.require(f"study {name}")
     from explicate_papers.modern import study
 
