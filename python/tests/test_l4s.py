@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explicate.cli import BAD_INPUT, main
 from explicate.studies import bits, l4s
+from explicate.studies.bits import Record
 from explicate.studies.l4s import FIELDS, LAWS, Claim, Judged, Pair, Where
 
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 Blocks = list[list[float]]
 
 
@@ -105,3 +110,27 @@ def test_goodputs_and_waits_are_those_of_the_flow_its_neighbour_and_the_queues(t
         assert 5.0 < mean(law, "classic") < mean(law, "classic99") < 60.0
     assert math.isnan(mean("cubic", "low"))
     assert 0.0 < mean("prague", "low") < mean("prague", "low99") < 10.0
+
+
+# ------------------------------------------------------------------------------------------------------ page
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    spec = importlib.util.spec_from_file_location("make_l4s", SCRIPTS / "make_l4s.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "make_l4s", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_has_the_tables_of_a_complete_record(script: Any) -> None:
+    record = Record.read(script.RECORD, l4s.NAME)
+    assert {name: list(values) for name, values in record.values.items()} == {
+        one.name: [law.name for law in LAWS] for one in l4s.pairs()
+    }
+    for name, text in script.parts(record).items():
+        assert script.between(script.PAGE, name) == f"\n{text}\n", "scripts/make_l4s.py renews it"

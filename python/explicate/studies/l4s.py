@@ -86,13 +86,16 @@ class Pair(Network):
     neighbour: str = ""
 
     def more(self, results: Results, /) -> Mapping[str, float]:
-        """Return goodputs and waits; not a number for those of a queue in which nothing waited."""
+        """Return goodputs and waits; not a number for those of a queue that had no packet after the warm-up.
+
+        Its sample is the wait of the last packet, if there was one.
+        """
         goodputs = dict(zip(results.flows["group"], results.flows["goodput_bps"], strict=True))
         made = {name: (goodputs[name] or 0.0) / bits.MBIT for name in (ONE, OTHER)}
         samples = results.samples.filter(pl.col("time_s") > self.warmup, pl.col("object").cast(pl.String) == PORT)
         for queue in ("low", "classic"):
             waits = samples.filter(pl.col("variable").cast(pl.String) == f"{queue}_delay_ms")["value"]
-            if waits.max():
+            if waits.n_unique() > 1:
                 made[queue] = float(waits.mean())  # type: ignore[arg-type]
                 made[f"{queue}99"] = float(waits.quantile(0.99, "linear") or 0.0)
         return made
