@@ -201,6 +201,10 @@ capacity: install ## Runs what is missing of the study of measured capacities, i
 	$(EXPLICATE) study capacity --quick --store out/study-capacity -o tests/study-capacity.json
 	$(PY) scripts/make_capacity.py
 
+l4s: install ## Runs what is missing of the study of what may share the queues of L4S, its quick form; leaves tests/study-l4s.json and its page
+	$(EXPLICATE) study l4s --quick --store out/study-l4s -o tests/study-l4s.json
+	$(PY) scripts/make_l4s.py
+
 wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries both in an empty environment without Rust
 	scripts/packages npm:npm
 	scripts/fetch_uplot --required
@@ -337,4 +341,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled long-runs measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint bits modern capacity wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled long-runs measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint bits modern capacity l4s wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate

@@ -27,8 +27,9 @@ EXAMPLES = (
     "explicate study papers --quick --jobs 2 -o papers.json",
     "explicate study capacity --quick --jobs 2 -o capacity.json",
     "explicate study capacity --only trace --trace lte.down -o mine.json",
+    "explicate study l4s --quick --jobs 2 -o l4s.json",
 )
-STUDIES = ("bits", "papers", "capacity")
+STUDIES = ("bits", "papers", "capacity", "l4s")
 RECORDED = ("bits", "capacity")
 """Studies that take recordings."""
 STORE = "explicate-study"
@@ -57,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", metavar="STUDY",
         help="bits: how many bits does feedback need? papers: are the protocols of the five papers still ahead? "
-        "capacity: can XCP measure the capacity of a wireless hop?",
+        "capacity: can XCP measure the capacity of a wireless hop? l4s: what may share the queues of L4S?",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the networks and the laws")
     parser.add_argument(
@@ -133,6 +134,10 @@ def _named(name: str) -> Study:
         from explicate.studies import capacity
 
         return capacity
+    if name == "l4s":
+        from explicate.studies import l4s
+
+        return l4s
     distribution.require(f"study {name}")
     from explicate_papers.modern import study
 

@@ -59,6 +59,7 @@ def measured(network: Network, results: Results) -> dict[str, float]:
         "loss": _loss(results),
         **_delays(network, results),
         **_slowdowns(network, results.flows),
+        **network.more(results),
     }
     return {name: made.get(name, math.nan) for name in network.measures}
 

@@ -9,10 +9,11 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import Any, ClassVar
 
 from explicate.engine import Override
 from explicate.errors import BadInputError
+from explicate.results import Results
 from explicate.source import Source, value_text
 from explicate.studies.verdict import MEASURES
 from explicate.suggestions import instead
@@ -48,8 +49,10 @@ class Law:
 class Network:
     """A network at one rate; ``bits.toml`` says what each field is. Rates are in Mbit/s, `rtt` and `every` in ms.
 
-    `family` is the name of its row, which stands for all of its rates.
+    `family` is the name of its row, which stands for all of its rates. `SAMPLED` is what its runs sample.
     """
+
+    SAMPLED: ClassVar[Sequence[str]] = ("queue",)
 
     name: str
     family: str
@@ -131,7 +134,7 @@ class Network:
             values[name] = Template(_toml(value)).substitute(values)
         values["law"] = "\n".join(f"{key} = {Template(_toml(value)).substitute(values)}" for key, value in keys.items())
         head = f'name = "bits-{self.name}"\nduration = "{self.duration:g}s"\nwarmup = "{self.warmup:g}s"\n'
-        sampling = f'[sampling]\nevery = "{self.every:g}ms"\nof = ["queue"]\n'
+        sampling = f'[sampling]\nevery = "{self.every:g}ms"\nof = {_toml(self.SAMPLED)}\n'
         scenario = _with_elements(self.scenario, law.scone) if law.scone else self.scenario
         return f"{head}{Template(scenario).substitute(values)}\n{sampling}"
 
@@ -142,6 +145,10 @@ class Network:
     def overrides(self, _law: Law, /) -> Sequence[Override]:
         """Return the settings on top of the scenario of a law: none, unless a kind of network has some."""
         return ()
+
+    def more(self, _results: Results, /) -> Mapping[str, float]:
+        """Return measures of a run that no other network has: none, unless a kind of network has some."""
+        return {}
 
 
 def _with_elements(scenario: str, advise: str) -> str:

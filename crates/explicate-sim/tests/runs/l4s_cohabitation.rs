@@ -1,6 +1,5 @@
-//! What happens to explicit protocols, and to their neighbours, in the two queues of L4S: the table of docs/l4s.md.
-//! `cargo test -p explicate-sim --test runs -- --nocapture l4s_cohabitation` prints it.
-#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
+//! What happens to explicit protocols, and to their neighbours, in the two queues of L4S: a path
+//! of docs/l4s.md, with one seed.
 
 use crate::outcome::{Outcome, mean, run};
 
@@ -36,33 +35,25 @@ of = ["queue", "router"]
     ))
 }
 
-/// Rates in Mbit/s, and the delays of L and C: means, and what 99 % do not exceed, ms.
+/// Rates in Mbit/s, the delay of L that 99 % do not exceed, and the mean delay of C, ms.
 struct Shares {
     one: f64,
     other: f64,
-    low: (f64, f64),
-    classic: (f64, f64),
+    low: f64,
+    classic: f64,
 }
 
 fn shares(done: &Outcome) -> Shares {
-    let delays = |variable: &str| {
-        let mut values = done.samples("r1->r2", variable, 5.0);
-        values.sort_by(f64::total_cmp);
-        (mean(&values), values[values.len() * 99 / 100])
-    };
+    let mut low = done.samples("r1->r2", "low_delay_ms", 5.0);
+    low.sort_by(f64::total_cmp);
+    let classic = mean(&done.samples("r1->r2", "classic_delay_ms", 5.0));
     let rate = |name: &str| done.flows(name, "goodput_bps")[0] / 1e6;
-    Shares { one: rate("one"), other: rate("other"), low: delays("low_delay_ms"), classic: delays("classic_delay_ms") }
+    Shares { one: rate("one"), other: rate("other"), low: low[low.len() * 99 / 100], classic }
 }
 
-/// A row for each neighbour.
-fn row(what: &str, protocol: &str, params: &str, router: &str) -> [Shares; 2] {
-    let both = ["cubic", "prague"].map(|other| shares(&beside(protocol, params, other, router)));
-    let cells = both.each_ref().map(|s| {
-        let (one, other, (low, late), (classic, _)) = (s.one, s.other, s.low, s.classic);
-        format!("{one:.1} : {other:.1} | {low:.2}, {late:.2} | {classic:.1}")
-    });
-    println!("| {what} | {} |", cells.join(" | "));
-    both
+/// Beside CUBIC, and beside Prague.
+fn pairs(protocol: &str, params: &str, router: &str) -> [Shares; 2] {
+    ["cubic", "prague"].map(|other| shares(&beside(protocol, params, other, router)))
 }
 
 const PLAIN: &str = "router = \"none\"";
@@ -71,34 +62,28 @@ const PLAIN: &str = "router = \"none\"";
 /// the line, except beside DCTCP and an XCP that ignores what plain routers do.
 #[test]
 fn what_l4s_does_to_others() {
-    println!("| flow | beside CUBIC, Mbit/s | L, p99, ms | C, ms | beside Prague, Mbit/s | L, p99, ms | C, ms |");
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (what, protocol, params) in [
         ("CUBIC", "cubic", ""),
         ("CUBIC with ECN", "cubic", "ecn = true"),
         ("TCP Prague", "prague", ""),
         ("XCP", "xcp", ""),
     ] {
-        for pair in row(what, protocol, params, PLAIN) {
+        for pair in pairs(protocol, params, PLAIN) {
             assert!((0.3..2.2).contains(&(pair.one / pair.other)), "{what}: {} {}", pair.one, pair.other);
-            assert!(pair.low.1 < 2.0, "{what}: {} ms", pair.low.1);
+            assert!(pair.low < 2.0, "{what}: {} ms", pair.low);
         }
     }
     for (what, protocol, params) in [("DCTCP", "dctcp", ""), ("XCP without its guard", "xcp", "guard = \"off\"")] {
-        for pair in row(what, protocol, params, PLAIN) {
+        for pair in pairs(protocol, params, PLAIN) {
             assert!(pair.other < 0.1 * 40.0, "{what}: {}", pair.other);
         }
     }
     for (what, protocol) in [("VCP", "vcp"), ("ABC", "abc")] {
-        row(&format!("{what} without its guard"), protocol, "guard = \"off\"", PLAIN);
-    }
-    row("XCP with its router", "xcp", "", "");
-    for (what, protocol) in [("VCP", "vcp"), ("ABC", "abc")] {
         for router in ["", PLAIN] {
             let with = if router.is_empty() { " with its router" } else { "" };
-            for pair in row(&format!("{what}{with}"), protocol, "", router) {
+            for pair in pairs(protocol, "", router) {
                 assert!(pair.one < 0.2 * 40.0 && pair.other > 0.5 * 40.0, "{what}{with}: {} {}", pair.one, pair.other);
-                assert!(pair.classic.0 < 1.5 * 15.0, "{what}{with}: {} ms", pair.classic.0);
+                assert!(pair.classic < 1.5 * 15.0, "{what}{with}: {} ms", pair.classic);
             }
         }
     }
