@@ -99,7 +99,9 @@ def test_blocks_that_differ_decide_nothing() -> None:
         (([float("nan")], [1.0], [1.0]), Word.FAILS, None),
     ],
 )
-def test_the_criterion_of_power(mine: tuple[list[float], ...], word: Word, share: float | None) -> None:
+def test_the_criterion_of_power(
+    mine: tuple[list[float], list[float], list[float]], word: Word, share: float | None
+) -> None:
     most, more = ([10.0], [12.0], [20.0]), ([10.5], [20.0], [20.0])  # Mbit/s in 24 and 32 ms
     found = values(toldplus0=most, toldplus1=more, told_1=([4.0], [0.0], [0.0]), measured=mine)
     assert capacity.most_power(hop("hop-54"), found) == "told+0"
