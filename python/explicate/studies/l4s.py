@@ -3,7 +3,7 @@
 Runs and records are those of the study of bits (`bits`); a network is a path with one neighbour. Paths, flows and the
 criterion were written before the first run.
 
-*Criterion.* Whoever shares a queue has less than alone, so less is no harm. What counts is less than a neighbour has
+*Criterion.* Flows that share a queue have less than alone, so less is no harm. What counts is less than a neighbour has
 beside the flows that these queues are made for: the harm that is there already is the bound for more of it (R. Ware,
 M. K. Mukerjee, S. Seshan, J. Sherry, "Beyond Jain's Fairness Index", HotNets 2019). So `CUBIC` and `Prague` are the
 references: in the place of the flow, and beside the same neighbour. Something is *worse* if it is worse than beside
