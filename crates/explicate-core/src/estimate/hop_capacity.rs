@@ -1,8 +1,8 @@
 //! The capacity of a hop, measured by the service of its frames: what the queue of a radio, or of a line whose rate
 //! changes, would carry if it always had a frame to send.
 //!
-//! Source: ours. Paper N asks for it (sections V-C and VII): XCP needs the capacity, and over 802.11 no configured
-//! number is right. ABC's paper (NSDI 2020) has a router that measures its link too; that part could not be read, so
+//! Source: ours. Paper N asks for it (sections V-C and VII): routers need the capacity, and over 802.11 no configured
+//! number is right. Goyal et al. (NSDI 2020) have a router that measures its link too; that part could not be read, so
 //! nothing here is from it.
 //!
 //! The idea: a frame is in service from the moment in which it is the first of the queue until it is acknowledged or
@@ -32,7 +32,7 @@
 //!
 //! W is chosen by two arguments. Noise: with others on the air, service times vary about as much as their mean, so a mean
 //! over 2 W / s frames has a relative error of sqrt(s / 2 W): 5 % for frames of 0.5 ms (24 Mbit/s) and W = 0.1 s. By
-//! XCP's law an error of 5 % costs a queue of a tenth of the bandwidth-delay product. Lag: senders follow after a round
+//! paper N's law an error of 5 % costs a queue of a tenth of the bandwidth-delay product. Lag: senders follow after a round
 //! trip, so a window of about one, 0.1 s, delays them no more than the path does.
 //!
 //! Three ways (`measured`): `air_time` is all of it; `own_time` takes a = 0, as if the station were alone; `phy_rate`
