@@ -135,6 +135,8 @@ ALLOWED = {
     "crates/explicate-net/src/gateway/shim.rs": r"^//!",
     # What flows fall back to where the other end refuses explicit feedback.
     "crates/explicate-laws/src/flows.rs": r'fallback = registry::protocol\("reno"\)',
+    # A message says which routers divide a line.
+    "crates/explicate-scenario/src/scone.rs": r'^\s*let with = "write `router = ',
     # The fast engine and its forms of ports, beside the reference ones.
     "crates/explicate-core/src/port/mod.rs": r"^use fast::",
     "crates/explicate-sim/src/simulation.rs": r"EngineKind::Fast => ",

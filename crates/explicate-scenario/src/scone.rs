@@ -91,7 +91,7 @@ pub(crate) fn check(ctx: &Context<'_>, graph: &Graph, scenario: &Scenario) {
         if let Some(why) = lacking(link)
             && seen.insert(place(props))
         {
-            let with = "choose one that does (docs/protocols/scone.md), or advise \"measured\"";
+            let with = "write `router = \"rcp\"` or \"xcp\" beside it, or advise \"measured\"";
             let message =
                 format!("`advise = \"fair\"` needs a router that divides the line among flows; {why}; {with}");
             ctx.error(place(props), message);
