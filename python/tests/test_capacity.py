@@ -209,7 +209,7 @@ def test_the_page_has_no_recording_of_a_user(script: Any) -> None:
 
 
 def test_the_tables_of_recordings(script: Any) -> None:
-    """A recording of which nothing but a constant ran has its row; the criteria say what `capacity` says."""
+    """A recording that has only runs of a constant still has a row; the criteria report what `capacity` reports."""
     mine = values(toldplus0=([10.0], [40.0], [90.0]), measured=([9.5], [2.0], [60.0]))
     traces = Record("quick", 1, "0", {"trace-LTE.up": {}, "trace-LTE.up-constant": mine}, study=capacity.NAME)
     text = "\n".join(script.over_recordings(traces))
