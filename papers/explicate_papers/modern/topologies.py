@@ -150,7 +150,7 @@ def of_n() -> list[Topology]:
     chain = air(
         "N-chain", "N-fig5", 3, ["n1->n2", "n2->n3", "n3->n4"], title="Three hops with hidden terminals",
         measures=ALONE,
-        question=f"The same over three hops, each of which loses {lossy:g} %. All radios share one channel, and those "
+        question=f"The same over three hops; each loses {lossy:g} %. All radios share one channel, and those "
         "two hops apart do not always sense each other. The delay is the sum over the three queues.",
         wanted="XCP carries more than TCP, and the gap grows with the number of hops.",
         cases=cases("N-fig5", AIR_S, (n.XCP, lossy), (n.TCP, lossy)),

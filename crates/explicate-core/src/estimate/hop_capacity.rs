@@ -244,7 +244,7 @@ mod tests {
         assert!(close(measured.served(&frame(677, 0, 1, 516, 24.0)), 24.0 * MBPS));
     }
 
-    /// A frame takes 600 us, of which others hold 200: 20 Mbit/s, a = 1/3. Alone it would be 400 us: 30 Mbit/s.
+    /// A frame takes 600 us; for 200 of them others hold the air: 20 Mbit/s, a = 1/3. Alone it takes 400 us: 30 Mbit/s.
     #[test]
     fn others_use_a_share_of_the_air() {
         for (by, mbps) in [(By::AirTime, 20.0), (By::OwnTime, 30.0), (By::PhyRate, 54.0)] {

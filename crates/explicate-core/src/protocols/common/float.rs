@@ -2,13 +2,13 @@
 
 use crate::units::Time;
 
-/// The lesser of two numbers, neither of which is NaN. [`f64::min`] takes seven instructions, because it respects NaN.
+/// The lesser of two numbers that are not NaN. [`f64::min`] takes seven instructions, because it respects NaN.
 #[inline(always)]
 pub(crate) fn lesser(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// The greater of two numbers, neither of which is NaN.
+/// The greater of two numbers that are not NaN.
 #[inline(always)]
 pub(crate) fn greater(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
