@@ -114,8 +114,11 @@ pub trait Sender: Send {
     fn on_acks(&mut self, acks: &Acks);
     /// The window, packets.
     fn window(&self) -> f64;
-    /// Protocol fields of this many packets, summed.
-    fn tags(&self, packets: f64) -> [f64; 2];
+    /// Protocol fields of this many packets, summed; without a header there are none until a queue marks.
+    fn tags(&self, packets: f64) -> [f64; 2] {
+        let _ = packets;
+        [0.0; 2]
+    }
     /// Whether it paces even if the flow does not request pacing.
     fn paces(&self, rtt: f64) -> bool {
         let _ = rtt;

@@ -72,10 +72,6 @@ impl Sender for DctcpSender {
     fn window(&self) -> f64 {
         self.window
     }
-    /// The first tag is the number of packets that a queue marked: none yet.
-    fn tags(&self, _packets: f64) -> [f64; 2] {
-        [0.0; 2]
-    }
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window);
         put("alpha", self.alpha);
