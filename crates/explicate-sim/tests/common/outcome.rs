@@ -1,4 +1,4 @@
-//! What the tests of agreement share: cells of a run's tables by name, and the dumbbell.
+//! What the tests of agreement share: cells of a run's tables by name, and dumbbells.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use explicate_build::tables::{Data, Table};
@@ -81,4 +81,52 @@ packet = "1000B"
 "#,
         access = 10.0 * mbps,
     )
+}
+
+/// A group of flows of 1500-byte packets; `more` has other keys of it.
+pub(crate) fn group(name: &str, protocol: &str, more: &str) -> String {
+    format!("[[flows]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\n{more}\n")
+}
+
+/// A line that up to five pairs of hosts share, over access links of 1 Gbit/s and 1 ms.
+pub(crate) struct Line<'a> {
+    pub(crate) mbps: f64,
+    /// Base round trip, ms.
+    pub(crate) rtt: u32,
+    /// Keys of the queue.
+    pub(crate) queue: &'a str,
+    /// Further keys of the port `r1->r2`, in lines.
+    pub(crate) port: &'a str,
+    /// Duration and warm-up, s.
+    pub(crate) seconds: (u32, u32),
+    /// Time between two samples, ms.
+    pub(crate) every: u32,
+    /// What is sampled.
+    pub(crate) of: &'a [&'a str],
+}
+
+impl Line<'_> {
+    /// The scenario with the flows that `flows` declares.
+    pub(crate) fn text(&self, flows: &str) -> String {
+        let Line { mbps, rtt, queue, port, seconds: (duration, warmup), every, of } = self;
+        format!(
+            r#"
+duration = "{duration}s"
+warmup = "{warmup}s"
+[topology]
+kind = "dumbbell"
+pairs = 5
+access = {{ rate = "1Gbit/s", delay = "1ms" }}
+bottleneck = {{ rate = "{mbps}Mbit/s", delay = "{}ms", queue = {{ {queue} }} }}
+[[link]]
+name = "r1->r2"
+{port}
+{flows}
+[sampling]
+every = "{every}ms"
+of = {of:?}
+"#,
+            rtt / 2 - 2
+        )
+    }
 }

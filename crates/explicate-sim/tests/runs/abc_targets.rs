@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::jain;
-use crate::outcome::{dumbbell, run};
+use crate::outcome::{Line, dumbbell, group, run};
 
 /// The target is 0.98 of the link. Each of N flows adds a segment per round trip by itself, which routers take back:
 /// among the W packets in flight N more brake than accelerate. So departures exceed the target by the factor 1 / (1 -
@@ -45,29 +45,10 @@ fn many_flows_have_the_queue_of_the_closed_form() {
 #[test]
 fn the_queue_drains_within_round_trips_where_the_rate_halves() {
     let steps = r#"[{ at = "0s", rate = "20Mbit/s" }, { at = "10s", rate = "10Mbit/s" }]"#;
-    let done = run(&format!(
-        r#"
-duration = "20s"
-[topology]
-kind = "dumbbell"
-pairs = 2
-access = {{ rate = "200Mbit/s", delay = "1ms" }}
-bottleneck = {{ rate = "20Mbit/s", delay = "18ms" }}
-[[link]]
-name = "r1->r2"
-queue = {{ kind = "droptail", limit = "400pkt" }}
-capacity = {steps}
-channel = [{{ kind = "rate_steps", steps = {steps} }}]
-[[flows]]
-name = "f"
-count = 2
-protocol = "abc"
-packet = "1000B"
-[sampling]
-every = "10ms"
-of = ["queue"]
-"#
-    ));
+    let port = &format!("capacity = {steps}\nchannel = [{{ kind = \"rate_steps\", steps = {steps} }}]");
+    let (queue, of) = ("kind = \"droptail\", limit = \"400pkt\"", &["queue"]);
+    let line = Line { mbps: 20.0, rtt: 40, queue, port, seconds: (20, 0), every: 10, of };
+    let done = run(&line.text(&group("f", "abc", "count = 2\npacket = \"1000B\"")));
     // Milliseconds of the new rate.
     let queue: Vec<f64> = done.samples("r1->r2", "queue_bytes", 10.0).iter().map(|bytes| bytes / 1250.0).collect();
     let most = queue.iter().copied().fold(0.0, f64::max);

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 use crate::common::jain;
-use crate::outcome::{Outcome, mean, run};
+use crate::outcome::{self, Line, Outcome, mean, run};
 
 const MBPS: f64 = 50.0;
 /// Bits of a packet.
@@ -12,31 +12,12 @@ const PACKET: f64 = 12_000.0;
 
 /// A dumbbell for flows that `flows` declares, over 50 Mbit/s.
 fn over(flows: &str, rtt: u32, buffer: &str, seconds: (u32, u32), channel: &str) -> Outcome {
-    let (duration, warmup) = seconds;
-    run(&format!(
-        r#"
-duration = "{duration}s"
-warmup = "{warmup}s"
-[topology]
-kind = "dumbbell"
-pairs = 5
-access = {{ rate = "1Gbit/s", delay = "1ms" }}
-bottleneck = {{ rate = "50Mbit/s", delay = "{}ms", queue = {{ kind = "droptail", limit = "{buffer}" }} }}
-[[link]]
-name = "r1->r2"
-channel = [{channel}]
-{flows}
-[sampling]
-every = "20ms"
-of = ["queue", "throughput", "flow"]
-"#,
-        rtt / 2 - 2
-    ))
+    let queue = &format!("kind = \"droptail\", limit = \"{buffer}\"");
+    let (port, of) = (&format!("channel = [{channel}]"), &["queue", "throughput", "flow"]);
+    run(&Line { mbps: MBPS, rtt, queue, port, seconds, every: 20, of }.text(flows))
 }
 fn group(name: &str, protocol: &str, count: u32) -> String {
-    format!(
-        "[[flows]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\ncount = {count}\npacket = \"1500B\"\nstart = {{ spread = \"2s\" }}\n"
-    )
+    outcome::group(name, protocol, &format!("count = {count}\nstart = {{ spread = \"2s\" }}"))
 }
 fn link(done: &Outcome, column: &str) -> f64 {
     done.link("r1->r2", column)

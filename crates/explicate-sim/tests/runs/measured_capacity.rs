@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the figures
 
 use crate::common::{is_exact, scenario};
-use crate::outcome::{Outcome, mean, run};
+use crate::outcome::{Line, Outcome, group, mean, run};
 
 /// `n` stations at 10 m around a hub that always have something to send, and acknowledge nothing; the capacity is measured
 /// so, over two seconds: few frames make the mean of a ratio too high.
@@ -81,29 +81,11 @@ fn a_queue_that_is_never_empty_carries_the_measured_capacity() {
 fn a_line_is_measured_exactly_and_followed() {
     let steps =
         r#"[{ at = "0s", rate = "20Mbit/s" }, { at = "5s", rate = "8Mbit/s" }, { at = "10s", rate = "16Mbit/s" }]"#;
-    let text = format!(
-        r#"
-        duration = "15s"
-        [topology]
-        kind = "dumbbell"
-        pairs = 2
-        access = {{ rate = "200Mbit/s", delay = "1ms" }}
-        bottleneck = {{ rate = "20Mbit/s", delay = "18ms" }}
-        [[link]]
-        name = "r1->r2"
-        queue = {{ kind = "droptail", limit = "400pkt" }}
-        capacity = {{ measured = "air_time" }}
-        channel = [{{ kind = "rate_steps", steps = {steps} }}]
-        [[flows]]
-        name = "f"
-        count = 2
-        protocol = "xcp"
-        packet = "1000B"
-        [sampling]
-        every = "10ms"
-        of = ["router", "queue"]
-        "#
-    );
+    let capacity = "capacity = { measured = \"air_time\" }";
+    let port = &format!("{capacity}\nchannel = [{{ kind = \"rate_steps\", steps = {steps} }}]");
+    let (queue, of) = ("kind = \"droptail\", limit = \"400pkt\"", &["router", "queue"]);
+    let line = Line { mbps: 20.0, rtt: 40, queue, port, seconds: (15, 0), every: 10, of };
+    let text = line.text(&group("f", "xcp", "count = 2\npacket = \"1000B\""));
     let done = run(&text);
     let all = done.samples("r1->r2", "measured_capacity_bps", 0.0);
     let between = |from: usize, to: usize| &all[100 * from / 1000..100 * to / 1000];

@@ -5,7 +5,7 @@
 use explicate_core::wire::scone::{Advice, PERIOD};
 
 use crate::common::{is_exact, scenario, tables};
-use crate::outcome::{Outcome, mean, run};
+use crate::outcome::{Line, Outcome, group, mean, run};
 
 /// Base round trip, s.
 const RTT: f64 = 0.04;
@@ -17,31 +17,11 @@ const SCONE_EVERY: f64 = 20.0;
 /// A dumbbell with flows that `flows` declares, over `mbps` and a buffer of one product; `port` has more keys of the
 /// bottleneck's port.
 fn text(mbps: f64, port: &str, flows: &str, seconds: (u32, u32)) -> String {
-    let (duration, warmup) = seconds;
-    format!(
-        r#"
-duration = "{duration}s"
-warmup = "{warmup}s"
-[topology]
-kind = "dumbbell"
-pairs = 5
-access = {{ rate = "1Gbit/s", delay = "1ms" }}
-bottleneck = {{ rate = "{mbps}Mbit/s", delay = "18ms", queue = {{ kind = "droptail", limit = "1.0bdp" }} }}
-[[link]]
-name = "r1->r2"
-{port}
-{flows}
-[sampling]
-every = "100ms"
-of = ["queue", "flow", "router"]
-"#
-    )
+    let queue = "kind = \"droptail\", limit = \"1.0bdp\"";
+    Line { mbps, rtt: 40, queue, port, seconds, every: 100, of: &["queue", "flow", "router"] }.text(flows)
 }
 fn over(mbps: f64, port: &str, flows: &str, seconds: (u32, u32)) -> Outcome {
     run(&text(mbps, port, flows, seconds))
-}
-fn group(name: &str, protocol: &str, more: &str) -> String {
-    format!("[[flows]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\npacket = \"1500B\"\n{more}\n")
 }
 fn following(name: &str, protocol: &str, more: &str) -> String {
     group(name, protocol, &format!("params = {{ scone = true }}\n{more}"))
