@@ -44,6 +44,10 @@ LOSSY_S = 120.0
 """Simulated time of paper D's topologies; the paper's own warm-up is left out."""
 RADIO_S = 60.0
 """Simulated time of paper Y's direct link."""
+Called = tuple[str, str]
+"""What the paper's protocol and its baseline are called."""
+Pair = tuple[Label, Label] | Mapping[str, Case]
+"""Their labels in an experiment, or their cases."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,15 @@ def cases(experiment: str, seconds: float, own: Label, then: Label) -> dict[str,
     return {PAPER: made[own], THEN: made[then]}
 
 
-def named(own: str, then: str) -> dict[str, str]:
-    """Return what the protocol and its baseline are called."""
-    return {OWN: own, PAPER: own, THEN: then}
+def topology(name: str, experiment: str, called: Called, pair: Pair, **keys: Any) -> Topology:
+    """Return a topology, a family of its own; labels are of cases that run for its time."""
+    own, then = called
+    made = cases(experiment, keys["duration"], *pair) if isinstance(pair, tuple) else pair
+    usual: dict[str, Any] = {"measures": ALONE, "drawn": ("use", "p99"), "every": 20, "scenario": ""}
+    return Topology(
+        name=name, family=name, experiment=experiment, names={OWN: own, PAPER: own, THEN: then}, cases=made,
+        **(usual | keys),
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------- paper N
@@ -121,18 +131,10 @@ def of_n() -> list[Topology]:
     kernel_ms = float(effort("N-fig3", AIR_S).choices["N-P2"].removesuffix("ms"))
     lossy = 1.0
 
-    def air(name: str, experiment: str, hops: int, links: Sequence[str], **keys: Any) -> Topology:
-        shared: dict[str, Any] = {
-            "rate": n.TUNED,
-            "rtt": 2 * kernel_ms * hops,
-            "served": True,
-            "duration": AIR_S,
-            "warmup": AIR_FROM_S,
-        }
-        return Topology(
-            name=name, family=name, experiment=experiment, drawn=("use", "p99"), every=20, scenario="",
-            links=dict.fromkeys(links, 1.0), carries=n.TUNED / hops, names=named("XCP", "TCP with SACK"),
-            **{**shared, **keys},
+    def air(name: str, experiment: str, hops: int, links: Sequence[str], pair: Pair, **keys: Any) -> Topology:
+        return topology(
+            name, experiment, ("XCP", "TCP with SACK"), pair, links=dict.fromkeys(links, 1.0), rate=n.TUNED,
+            carries=n.TUNED / hops, rtt=2 * kernel_ms * hops, served=True, duration=AIR_S, warmup=AIR_FROM_S, **keys,
         )  # fmt: skip
 
     def stations(make: Callable[..., Case]) -> dict[str, Case]:
@@ -141,35 +143,33 @@ def of_n() -> list[Topology]:
         return {row: make(one, fig9.UNDER, AIR_S, protocol=system) for row, system in ((PAPER, n.XCP), (THEN, n.TCP))}
 
     hop = air(
-        "N-hop", "N-fig3", 1, ["n1->n2"], title="One hop of 802.11", measures=ALONE,
+        "N-hop", "N-fig3", 1, ["n1->n2"], ((n.XCP, lossy), (n.TCP, lossy)), title="One hop of 802.11",
         question=f"One flow over one hop of 802.11a whose kernels lose {lossy:g} % of the packets. The routers are "
         f"configured with {n.TOLD:g} Mbit/s, the hop carries about {n.TUNED:g}.",
         wanted="XCP carries about twice as much as TCP at this rate of losses.",
-        cases=cases("N-fig3", AIR_S, (n.XCP, lossy), (n.TCP, lossy)),
     )  # fmt: skip
     chain = air(
-        "N-chain", "N-fig5", 3, ["n1->n2", "n2->n3", "n3->n4"], title="Three hops with hidden terminals",
-        measures=ALONE,
+        "N-chain", "N-fig5", 3, ["n1->n2", "n2->n3", "n3->n4"], ((n.XCP, lossy), (n.TCP, lossy)),
+        title="Three hops with hidden terminals",
         question=f"The same over three hops; each loses {lossy:g} %. All radios share one channel, and those "
         "two hops apart do not always sense each other. The delay is the sum over the three queues.",
         wanted="XCP carries more than TCP, and the gap grows with the number of hops.",
-        cases=cases("N-fig5", AIR_S, (n.XCP, lossy), (n.TCP, lossy)),
     )  # fmt: skip
     long = air(
-        "N-flows", "N-fig9", 1, ["n1->n2"], title="Thirty flows over one hop", measures=STEADY,
+        "N-flows", "N-fig9", 1, ["n1->n2"], stations(fig9.two_stations), title="Thirty flows over one hop",
+        measures=STEADY,
         question=f"Thirty flows from one station to another, without losses. The routers are configured with "
         f"{fig9.UNDER:g} Mbit/s, less than the hop carries. The paper runs no TCP here; the baseline is that of its "
         "other figures.",
         wanted="XCP is fair if the capacity is under-estimated.",
-        cases=stations(fig9.two_stations),
     )  # fmt: skip
     hub = air(
-        "N-hub", "N-fig11", 1, ["n1->n0", "n2->n0"], title="Two stations that contend", measures=STEADY,
+        "N-hub", "N-fig11", 1, ["n1->n0", "n2->n0"], stations(fig9.three_stations),
+        title="Two stations that contend", measures=STEADY,
         question="Fifteen flows from each of two stations to the server between them, configured in the same way. The "
         "delay is the sum over the two stations' queues, at the rate that both carry together. The baseline is again "
         "that of other figures.",
         wanted="Contention, not the configured capacity, decides fairness.",
-        cases=stations(fig9.three_stations),
     )  # fmt: skip
     return [hop, chain, long, hub]
 
@@ -189,66 +189,63 @@ def of_i() -> list[Topology]:
         found = {f"{a}->{b}": mbps for a, b, mbps in network.links if mbps < widest}
         return {name: mbps / max(found.values()) for name, mbps in found.items()}
 
-    def cloud(name: str, experiment: str, hops: int, links: Mapping[str, float], rate: float, **keys: Any) -> Topology:
-        return Topology(
-            name=name, family=name, experiment=experiment, drawn=("use", "p99"), every=20, scenario="", links=links,
-            rate=rate, rtt=2 * hops * link_ms, duration=CLOUD_S, warmup=CLOUD_FROM_S, **keys,
+    def cloud(name: str, experiment: str, called: Called, pair: Pair, hops: int, **keys: Any) -> Topology:
+        return topology(
+            name, experiment, called, pair, rtt=2 * hops * link_ms, duration=CLOUD_S, warmup=CLOUD_FROM_S, **keys
         )  # fmt: skip
 
+    def beside_tcp(experiment: str, label: Label) -> dict[str, Case]:
+        """Return a case that the paper runs with XCP-i alone, and its flows with TCP over plain routers."""
+        made: Mapping[Any, Case] = plan.studies()[experiment].make_cases(effort(experiment, CLOUD_S))
+        return {PAPER: made[label], THEN: hosts.over_plain_routers(made[label], tcp)}
+
     network, middle = i.chain(one)
-    chain_links = narrow(network)
     whole = cloud(
-        "I-chain", "I-fig2", len(network.links), chain_links, 30, title="A chain of routers that speak",
-        measures=ALONE, names=named("XCP", "TCP NewReno"),
+        "I-chain", "I-fig2", ("XCP", "TCP NewReno"), ("b", "a"), len(network.links), links=narrow(network), rate=30,
+        title="A chain of routers that speak",
         question=f"One flow over three routers, {middle} with the bottleneck of 30 Mbit/s. All of them speak XCP "
         "(scenario b); the baseline crosses plain ones (scenario a).",
         wanted="XCP goes straight to the optimum and loses nothing; TCP saws.",
-        cases=cases("I-fig2", CLOUD_S, "b", "a"),
     )  # fmt: skip
     peering = narrow(i.peering(one))
     clouds = cloud(
-        "I-clouds", "I-fig6", 6, peering, 50, title="Two clouds of plain routers", carries=30, measures=ALONE,
-        names=named("XCP-i", "XCP everywhere"),
+        "I-clouds", "I-fig6", ("XCP-i", "XCP everywhere"), (fig6.CLOUDS, fig6.REFERENCE), 6, links=peering,
+        rate=50, carries=30, title="Two clouds of plain routers",
         question="One flow crosses two clouds, of 30 and 50 Mbit/s, joined by XCP-i routers. Both narrow links are "
         "those of plain drop-tail routers, which stay as they are: the queue and the router of a law of today stand "
         "where XCP-i's routers stand.",
         wanted="XCP-i over clouds does what XCP does where all routers speak, which is the baseline.",
-        cases=cases("I-fig6", CLOUD_S, fig6.CLOUDS, fig6.REFERENCE),
     )  # fmt: skip
     upgraded = cloud(
-        "I-upgraded", "I-fig6", 6, peering, 50, title="The same path, every router replaced", carries=30,
-        measures=ALONE, names=named("XCP everywhere", "XCP-i"),
+        "I-upgraded", "I-fig6", ("XCP everywhere", "XCP-i"), (fig6.REFERENCE, fig6.CLOUDS), 6, links=peering,
+        rate=50, carries=30, title="The same path, every router replaced",
         question="The path of the last topology, without plain routers: XCP everywhere, beside laws of today with "
         "their queue and router at every port. The baseline is XCP-i over the clouds.",
         wanted="XCP-i spares the replacement of all routers.",
-        cases=cases("I-fig6", CLOUD_S, fig6.REFERENCE, fig6.CLOUDS),
     )  # fmt: skip
     merge = cloud(
-        "I-merge", "I-fig8", 5, narrow(i.merge()), 40, title="Two clouds merge", measures=STEADY,
-        names=named("XCP-i", "XCP everywhere"), fair={"i": 3, "j": 1},
+        "I-merge", "I-fig8", ("XCP-i", "XCP everywhere"), (fig8.CLOUDS, fig8.REFERENCE), 5,
+        links=narrow(i.merge()), rate=40, title="Two clouds merge", measures=STEADY, fair={"i": 3, "j": 1},
         question="Clouds of 30 and of 10 Mbit/s with a flow each merge into a path of 40. Fair shares are 30 and 10. "
         "The delay is the sum over the three narrow links.",
         wanted="XCP-i gives both flows what XCP would give them.",
-        cases=cases("I-fig8", CLOUD_S, fig8.CLOUDS, fig8.REFERENCE),
     )  # fmt: skip
-    joined = plan.studies()["I-fig10"].make_cases(effort("I-fig10", CLOUD_S))[fig10.EVEN]
     lot = cloud(
-        "I-join", "I-fig10", 5, {"cj->r1": 0.2, "ci->r1": 0.6, "r1->r2": 1.0}, 50, title="Two clouds and a path join",
-        measures=STEADY, names=named("XCP-i", "TCP NewReno"), fair={"j0": 1, "j1": 1, "i": 4, "k": 4},
+        "I-join", "I-fig10", ("XCP-i", "TCP NewReno"), beside_tcp("I-fig10", fig10.EVEN), 5,
+        links={"cj->r1": 0.2, "ci->r1": 0.6, "r1->r2": 1.0}, rate=50, title="Two clouds and a path join",
+        measures=STEADY, fair={"j0": 1, "j1": 1, "i": 4, "k": 4},
         question="The nearest to a parking lot in the papers: two flows behind a cloud of 10 Mbit/s, one behind a "
         "cloud of 30 and one behind XCP-i routers share 50 Mbit/s. Fair shares are 5, 5, 20 and 20. The paper runs no "
         "TCP here; the baseline is its TCP over plain routers.",
         wanted="The flows get these shares.",
-        cases={PAPER: joined, THEN: hosts.over_plain_routers(joined, tcp)},
     )  # fmt: skip
-    forked = plan.studies()["I-fig12"].make_cases(effort("I-fig12", CLOUD_S))[fig12.FORK]
     fork = cloud(
-        "I-fork", "I-fig12", 5, narrow(fig12.network(effort("I-fig12", CLOUD_S))), 50, title="One cloud, two paths",
-        measures=STEADY, names=named("XCP-i", "TCP NewReno"),
+        "I-fork", "I-fig12", ("XCP-i", "TCP NewReno"), beside_tcp("I-fig12", fig12.FORK), 5,
+        links=narrow(fig12.network(effort("I-fig12", CLOUD_S))), rate=50, title="One cloud, two paths",
+        measures=STEADY,
         question="Two flows share a link of 50 Mbit/s inside a cloud, behind which their paths part. The baseline is "
         "again TCP over plain routers.",
         wanted="Each gets 25 Mbit/s, and nothing is lost.",
-        cases={PAPER: forked, THEN: hosts.over_plain_routers(forked, tcp)},
     )  # fmt: skip
     return [whole, clouds, upgraded, merge, lot, fork]
 
@@ -261,44 +258,43 @@ def of_y() -> list[Topology]:
     fec = (0.9, 0.5)
     transition_db, antennas = 8.0, "1x2"
     payload = y.share(y.VCP, fec, two_way=True)
-    direct: dict[str, Any] = {
-        "rate": y.MBPS, "rtt": 2 * (y.DELAY_MS + y.WIRES_MS), "links": {y.FORTH: fec[0]}, "warmup": y.WARMUP_S,
-        "duration": RADIO_S, "every": 20, "drawn": ("use", "p99"), "scenario": "", "carries": 2 * y.MBPS * payload,
-    }  # fmt: skip
-    clear = Topology(
-        name="Y-direct", family="Y-direct", experiment="Y-fig3", title="A direct radio link", measures=ALONE,
-        names=named("XCP", "TCP with REM and ECN"), **direct,
+    tcp = "TCP with REM and ECN"
+
+    def direct(name: str, experiment: str, pair: Pair, **keys: Any) -> Topology:
+        return topology(
+            name, experiment, ("XCP", tcp), pair, links={y.FORTH: fec[0]}, rate=y.MBPS,
+            carries=2 * y.MBPS * payload, rtt=2 * (y.DELAY_MS + y.WIRES_MS), duration=RADIO_S, warmup=y.WARMUP_S,
+            **keys,
+        )  # fmt: skip
+
+    clear = direct(
+        "Y-direct", "Y-fig3", ((y.XCP, antennas, y.CLEAR_DB), (y.TCP, antennas, y.CLEAR_DB)),
+        title="A direct radio link",
         question="Ten flows each way between two platforms over a radio of 54 Mbit/s and 80 ms with a strong signal: "
         "no coded packet is lost. The use is that of both ways, the delay that of the way there.",
         wanted="XCP carries as much as VCP or more, and both more than TCP.",
-        cases=cases("Y-fig3", RADIO_S, (y.XCP, antennas, y.CLEAR_DB), (y.TCP, antennas, y.CLEAR_DB)),
     )  # fmt: skip
-    fading = Topology(
-        name="Y-fading", family="Y-fading", experiment="Y-fig3", title="The radio link with a weak signal",
-        measures=ALONE, names=named("XCP", "TCP with REM and ECN"), **direct,
+    fading = direct(
+        "Y-fading", "Y-fig3", ((y.XCP, antennas, transition_db), (y.TCP, antennas, transition_db)),
+        title="The radio link with a weak signal",
         question=f"The same with a signal of {transition_db:g} dB before two receiving antennas, where the code does "
         "not repair all fades.",
         wanted="Losses of the radio hurt all; with more antennas they end at a weaker signal.",
-        cases=cases("Y-fig3", RADIO_S, (y.XCP, antennas, transition_db), (y.TCP, antennas, transition_db)),
     )  # fmt: skip
-    short = Topology(
-        name="Y-short", family="Y-short", experiment="Y-txt-short", title="Short flows beside the long ones",
-        names=named("XCP", "TCP with REM and ECN"), tail=10, **direct,
+    short = direct(
+        "Y-short", "Y-txt-short", ((y.XCP, True), (y.TCP, True)), title="Short flows beside the long ones", tail=10,
         measures=("short", "short99", "middle", "p99", "use"),
         question=f"The strong signal, and short flows of {txt_short.MEAN_PACKETS} packets in the mean (Pareto) each "
         "way, beside the long ones.",
         wanted="Short flows change buffers more than use.",
-        cases=cases("Y-txt-short", RADIO_S, (y.XCP, True), (y.TCP, True)),
     )  # fmt: skip
-    satellite = Topology(
-        name="Y-satellite", family="Y-satellite", experiment="Y-fig7", title="Two satellite links", measures=ALONE,
-        names=named("VCP", "TCP with REM and ECN"), drawn=("use", "p99"), scenario="", rate=y.SAT_MBPS,
-        rtt=2 * (y.SAT_HOPS * y.SAT_MS + y.WIRES_MS), links=dict.fromkeys((y.FORTH, "r2->r3"), 0.93),
-        carries=y.SAT_MBPS * 0.93, duration=y.WARMUP_S + y.MEASURED_S, warmup=100, every=500,
+    satellite = topology(
+        "Y-satellite", "Y-fig7", ("VCP", tcp), cases("Y-fig7", RADIO_S, y.VCP, y.TCP), title="Two satellite links",
+        rate=y.SAT_MBPS, rtt=2 * (y.SAT_HOPS * y.SAT_MS + y.WIRES_MS), carries=y.SAT_MBPS * 0.93,
+        links=dict.fromkeys((y.FORTH, "r2->r3"), 0.93), duration=y.WARMUP_S + y.MEASURED_S, warmup=100, every=500,
         question="Ten flows over two links of 2 Mbit/s and half a second in series. A flow stops after six timeouts in "
         "a row, as in the paper. The delay is the sum over both queues.",
         wanted="VCP is best and steady, XCP swings, TCP swings more.",
-        cases=cases("Y-fig7", RADIO_S, y.VCP, y.TCP),
     )  # fmt: skip
     return [clear, fading, short, satellite]
 
@@ -311,35 +307,32 @@ def of_d() -> list[Topology]:
     lossy, delay_ms, hops = 5.0, 20.0, 3
     warmup = float(effort("D-fig3", LOSSY_S).choices["D-P3"].removesuffix("s"))
 
-    def half(name: str, experiment: str, rtt: float, **keys: Any) -> Topology:
-        return Topology(
-            name=name, family=name, experiment=experiment, rate=d.RATE_MBPS, rtt=rtt, drawn=("use", "jain"), every=50,
-            scenario="", links={d.BOTTLENECK: 1.0}, duration=LOSSY_S, warmup=warmup, measures=STEADY, **keys,
+    def half(name: str, experiment: str, called: Called, pair: Pair, hop_ms: float, **keys: Any) -> Topology:
+        return topology(
+            name, experiment, called, pair, links={d.BOTTLENECK: 1.0}, rate=d.RATE_MBPS, rtt=2 * hops * hop_ms,
+            duration=LOSSY_S, warmup=warmup, measures=STEADY, drawn=("use", "jain"), every=50, **keys,
         )  # fmt: skip
 
     xcp = half(
-        "D-xcp", "D-fig3", 2 * hops * delay_ms, title="Half of the flows lose packets, XCP's family",
-        names=named("LR-LMXCP", "XCP with Reno's recovery"),
+        "D-xcp", "D-fig3", ("LR-LMXCP", "XCP with Reno's recovery"), (("LR-LMXCP", lossy), ("XCP_dumb", lossy)),
+        delay_ms, title="Half of the flows lose packets, XCP's family",
         question=f"Ten flows share 5 Mbit/s; five of them lose {lossy:g} % of their packets behind the bottleneck. "
         "Jain's index is that of all ten flows' goodput.",
         wanted="The loss monitor makes XCP fair to the flows that lose packets; with Reno's recovery they starve.",
-        cases=cases("D-fig3", LOSSY_S, ("LR-LMXCP", lossy), ("XCP_dumb", lossy)),
     )  # fmt: skip
     xtcp = half(
-        "D-xtcp", "D-fig8", 2 * hops * delay_ms, title="Half of the flows lose packets, XTCP's family",
-        names=named("LR-LMXTCP", "TCP Reno"),
+        "D-xtcp", "D-fig8", ("LR-LMXTCP", "TCP Reno"), (("LR-LMXTCP", lossy), ("TCP", lossy)), delay_ms,
+        title="Half of the flows lose packets, XTCP's family",
         question="The same with XTCP, whose routers flag as many packets as they drop.",
         wanted="Accurate feedback of receivers is enough: LR-LMXTCP is as fair as LR-LMXCP.",
-        cases=cases("D-fig8", LOSSY_S, ("LR-LMXTCP", lossy), ("TCP", lossy)),
     )  # fmt: skip
     far = 80.0
     long = half(
-        "D-long", "D-fig9", 2 * hops * far, title="Long paths before a short queue",
-        names=named("LR-LMXTCP", "TCP Reno"),
+        "D-long", "D-fig9", ("LR-LMXTCP", "TCP Reno"), (("LR-LMXTCP", far), ("TCP", far)), far,
+        title="Long paths before a short queue",
         question=f"The ten flows without losses over links of {far:g} ms, behind queues of 50 packets, less than a "
         "bandwidth-delay product.",
         wanted="LR-LMXTCP uses long paths better than TCP, which backs off more often.",
-        cases=cases("D-fig9", LOSSY_S, ("LR-LMXTCP", far), ("TCP", far)),
     )  # fmt: skip
     return [xcp, xtcp, long]
 
@@ -351,30 +344,28 @@ def of_k() -> list[Topology]:
     """A long fat pipe: the first thirty seconds, the start included."""
     shown_s, loss, many = 30.0, 1e-4, 10
 
-    def pipe(name: str, experiment: str, **keys: Any) -> Topology:
-        return Topology(
-            name=name, family=name, experiment=experiment, rate=k.MBPS, rtt=1000 * k.RTT_S, drawn=("use", "p99"),
-            every=50, scenario="", links={k.BOTTLENECK: 1.0}, duration=shown_s, warmup=0, **keys,
+    def pipe(name: str, experiment: str, then: str, pair: Pair, **keys: Any) -> Topology:
+        return topology(
+            name, experiment, (k.PROPOSED, then), pair, links={k.BOTTLENECK: 1.0}, rate=k.MBPS, rtt=1000 * k.RTT_S,
+            duration=shown_s, warmup=0, every=50, **keys,
         )  # fmt: skip
 
     start = pipe(
-        "K-start", "K-fig4", title="The start of one flow", measures=ALONE, names=named(k.PROPOSED, k.TCP),
+        "K-start", "K-fig4", k.TCP, (k.PROPOSED, k.TCP), title="The start of one flow",
         question="One flow begins over 100 Mbit/s and half a second. The first thirty seconds count, the start "
         "included.",
         wanted="BISE starts far faster than VCP, and without a loss, where TCP loses heavily.",
-        cases=cases("K-fig4", shown_s, k.PROPOSED, k.TCP),
     )  # fmt: skip
     flows = pipe(
-        "K-flows", "K-fig6a", title="The start of ten flows", measures=STEADY, names=named(k.PROPOSED, k.VCP),
+        "K-flows", "K-fig6a", k.VCP, ((k.PROPOSED, many), (k.VCP, many)), title="The start of ten flows",
+        measures=STEADY,
         question="Ten flows begin together on the same path.",
         wanted="BISE uses the link with any number of flows, more than VCP does, and keeps queues short.",
-        cases=cases("K-fig6a", shown_s, (k.PROPOSED, many), (k.VCP, many)),
     )  # fmt: skip
     lossy = pipe(
-        "K-lossy", "K-fig7", title="A long fat pipe with losses", measures=ALONE, names=named(k.PROPOSED, k.TCP),
+        "K-lossy", "K-fig7", k.TCP, ((k.PROPOSED, loss), (k.TCP, loss)), title="A long fat pipe with losses",
         question=f"One flow begins, and one packet in {1 / loss:,.0f} is lost on the air.",
         wanted="BISE carries more than VCP and TCP, and WLTE, which leaves the window as it is after a loss, adds "
         "to it.",
-        cases=cases("K-fig7", shown_s, (k.PROPOSED, loss), (k.TCP, loss)),
     )  # fmt: skip
     return [start, flows, lossy]
