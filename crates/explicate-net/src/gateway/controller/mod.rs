@@ -16,6 +16,7 @@
 
 mod config;
 mod quic;
+mod signs;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ use explicate_core::wire::{Congestion, Format, Packet, Transport};
 pub use config::{ControllerConfig, is_of_udp};
 pub use quic::SharedController;
 
+use self::signs::Signs;
 use super::answers::Answers;
 use super::shim;
 use crate::clock::Clock;
@@ -57,17 +59,6 @@ const NEXT_PROBE: f64 = 4.0;
 const SILENT: u64 = 100;
 /// So many round trips behind a loss others are expected.
 const LOSES_FOR: u64 = 20;
-/// A queue that stands on the path for so long is one that others fill, or a narrower line, however short it is: what this end sends by the rate of
-/// its line leaves none. Less is not told from acknowledgements that come late, nor from what the peer's port has queued, bytes.
-const STANDING: Time = Time::secs(2);
-const LITTLE: Time = Time::millis(5);
-/// A line counts as measured for so long after a mark of a train has come back.
-const MEASURED: Time = Time::secs(2);
-const PORT_QUEUE: f64 = 4_500.0;
-/// A peer that sends more than this share of its rate delays its acknowledgements by its own queue, and by what QUIC has made before them.
-const MUCH: f64 = 0.25;
-/// Losses of the air that a clean time spares, packets.
-const MOST_BORNE: f64 = 3.0;
 /// A packet joins the own port's queue within this time, or when that has room; so many are known at most.
 const JOINS: Time = Time::millis(1);
 const MOST_LEFT: usize = 4096;
@@ -108,14 +99,9 @@ pub struct WindowController {
     round: Round,
     /// When packets joined the own port's queue, and when they left it, of those that are not acknowledged.
     left_port: VecDeque<(Time, Time)>,
-    /// Packets that the air may lose before TCP's law is given a loss, and bytes/s that arrived in the last round trip.
-    borne: f64,
+    /// Bytes/s that arrived in the last round trip.
     arrives: f64,
-    /// The rates of the own port and the peer's, bytes/s, if they are known; and since when round trips have had a little delay.
-    ports: Option<[f64; 2]>,
-    standing_since: Time,
-    /// When a mark of a train last came back to the own port, and what such a train queues by itself.
-    measured: Option<(Time, Time)>,
+    signs: Signs,
     /// Length of a full packet, bytes of IP.
     packet: f64,
     clock: Clock,
@@ -187,12 +173,9 @@ impl WindowController {
             rng: Rng::stream(clock.now().0 ^ u64::from(std::process::id()), "held"),
             least_rtt: LeastRtt::default(),
             round: Round::new(Time::ZERO),
-            borne: 0.0,
             arrives: 0.0,
+            signs: Signs::default(),
             left_port: VecDeque::new(),
-            ports: None,
-            standing_since: Time::ZERO,
-            measured: None,
             packet,
             clock,
             srtt: Time::ZERO,
@@ -316,50 +299,15 @@ impl WindowController {
     }
     /// The rates of the own port and the peer's, bytes/s.
     pub fn set_ports(&mut self, rates: [f64; 2]) {
-        self.ports = Some(rates);
+        self.signs.set_ports(rates);
     }
     /// A mark of a train has come back to the own port, which sets its rate by them; a train queues for so long by itself.
     pub fn measures(&mut self, train: Time) {
-        self.measured = Some((self.clock.now(), train));
+        self.signs.measures(self.clock.now(), train);
     }
     /// So many bytes came from the peer.
     pub fn receives(&mut self, bytes: u64) {
         self.round.received += bytes;
-    }
-    /// The shortest queue on the path that can be told from late acknowledgements, from what both ports may have queued, and from the trains that
-    /// measure a line.
-    fn told_queue(&self) -> Time {
-        let port = self.ports.map_or(Time::ZERO, |[own, peer]| Time::from_secs_f64(PORT_QUEUE / own.min(peer)));
-        LITTLE.max(port) + self.train(self.clock.now())
-    }
-    /// How long a train queues by itself, if the line is measured.
-    fn train(&self, now: Time) -> Time {
-        self.measured.filter(|(at, _)| now.since(*at) < MEASURED).map_or(Time::ZERO, |(_, train)| train)
-    }
-    /// What round-trip times may exceed the least one by: by the guard's rule, and where the peer sends much, by what acknowledgements wait for
-    /// its port. Else a delay of [`STANDING`] may be as little as can be told from late acknowledgements, and a quarter of the round trip. A line that
-    /// is measured may have what its trains queue besides, and until [`STANDING`] any queue: the port drains it.
-    fn most_delay(&mut self, now: Time, delay: Time, received: f64) -> Time {
-        let train = self.train(now);
-        let most = self.least_rtt.most_delay() + train;
-        let Some([own, peer]) = self.ports else { return most };
-        let queue = Time::from_secs_f64(PORT_QUEUE / own.min(peer));
-        if received > MUCH * peer {
-            self.standing_since = now;
-            return most.max(Time(2 * queue.0));
-        }
-        let little = most.min(self.told_queue().max(Time(self.least_rtt.get().0 / 4) + train));
-        if delay <= little {
-            self.standing_since = now;
-        }
-        let stands = now.since(self.standing_since) > STANDING;
-        if stands {
-            little
-        } else if train > Time::ZERO {
-            Time::NEVER
-        } else {
-            most
-        }
     }
     /// Smoothed round-trip time.
     pub fn round_trip(&self) -> Time {
@@ -551,15 +499,12 @@ impl WindowController {
         self.most = UNPROVEN.max(TIMES_ARRIVED * arrived);
         let lost = round.lost as f64 / self.packet;
         let delay = round.rtt.since(self.least_rtt.get());
-        let most_delay = self.most_delay(now, delay, round.received as f64 / span);
+        let most_delay = self.signs.most_delay(now, &self.least_rtt, delay, round.received as f64 / span);
         let queue = FullQueue::Unseen;
         let seen = Seen { sent, lost, unexplained: lost, delay, most_delay, queue };
-        // What the air may lose is borne in the mean of some round trips: one packet is more than that of a short one. Beside a queue on the
-        // path losses are the queue's, however short it is: who shares it takes each for a sign, and so does this end.
-        let borne = if delay > most_delay.min(self.told_queue()) { 0.0 } else { self.borne + self.limit.borne(&seen) };
-        self.borne = (borne - lost).clamp(-1.0, MOST_BORNE);
-        if self.is_limited() && round.lost_anew && self.borne < 0.0 {
-            (self.borne, self.lost_at) = (0.0, now);
+        self.signs.bear(now, &self.limit, &seen);
+        if self.is_limited() && round.lost_anew && self.signs.exceeds() {
+            self.lost_at = now;
             self.tcp.on_loss(&self.loss(LossKind::Duplicates));
         }
         self.arrives = round.acknowledged as f64 / span;
