@@ -19,6 +19,7 @@ pub mod limits;
 mod media;
 pub mod model;
 mod needs;
+mod network;
 mod own;
 mod params;
 mod parse;
