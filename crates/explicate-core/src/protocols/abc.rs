@@ -42,13 +42,14 @@
 //! 1. Of the paper only abstract and introduction could be read. Checked by \[MIT\]: the form of equations 1 and 2, eta
 //!    0.98, delta 0.133 s with round trips of 0.1 s, a limit of five tokens, one more segment in w acknowledgements.
 //!    Not checked: the paper's numbers of equations and sections, its stability condition (delta above two thirds of
-//!    the longest round trip, so that 0.133 s serve 0.2 s; over longer paths it has to be raised), its codes, its bound
-//!    of the window, and its d_t and T. Ours are 20 ms and 50 ms; \[MIT\] has 50 ms, in its example, and 20 ms.
-//! 2. Not implemented: the second window for bottlenecks without ABC (in \[MIT\] the lesser of ABC's and CUBIC's
-//!    counts), in whose place flows have the guard (`guard.rs`), and the two queues with weights for ABC and other
+//!    the longest round trip, so that 0.133 s serve 0.2 s; over longer paths it has to be raised), its codes (\[MIT\]
+//!    brakes by 11, and leaves all other packets alone), its bound of the window, and its d_t and T. Ours are 20 ms and
+//!    50 ms; \[MIT\] has 50 ms, in its example, and 20 ms.
+//! 2. Not implemented: the second window for bottlenecks without ABC (section 4.1; in \[MIT\] the lesser of ABC's and
+//!    CUBIC's counts), in whose place flows have the guard (`guard.rs`), and the two queues with weights for ABC and other
 //!    traffic; classes of a port are the simulator's own.
-//! 3. mu is the configured capacity, or the one that the port measures (`capacity` of a link, `estimate/hop_capacity.rs`), as
-//!    for all routers here; the paper's own measurement of a Wi-Fi link is not implemented.
+//! 3. mu is the configured capacity, or the one that the port measures (`capacity` of a link,
+//!    `estimate/hop_capacity.rs`), as for all routers here; the paper's own measurement of a Wi-Fi link is not implemented.
 //! 4. T consists of eleven slots, so that the measured time is between T and 1.1 T.
 //! 5. A loss halves the window, or leaves it (`on_loss = "keep"`), as in \[MIT\] and \[Oslo\]; a timeout resets it to
 //!    one segment. In the paper the second window reacts. A packet marked 11 is a brake, and halves the window once a

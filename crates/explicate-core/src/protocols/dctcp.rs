@@ -12,7 +12,7 @@
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | DCTCP.Alpha | `alpha` | 1 | 1 at first, then alpha (1 - g) + g M | RFC 8257 section 3.3 |
-//! | g | `g` | 1 | 1/16 | section 4; Linux |
+//! | g | `g` | 1 | 1/16 | section 4.2; Linux |
 //! | M | `MarkCount::take_share` | 1 | of a window | section 3.3 |
 //! | DCTCP.BytesAcked, DCTCP.BytesMarked | `MarkCount` | segments | | section 3.3 |
 //! | DCTCP.WindowEnd | `window_end` | segment | highest sent | section 3.3 |
@@ -27,23 +27,27 @@
 //! 1. The receiver returns the number of marked packets, as AccECN does (RFC 9768). It has 16 bits, where AccECN has
 //!    three bits of the packets and, in an option, 24 bits of their bytes: as exact as the option, as segments are
 //!    equally long. RFC 8257's receiver returns one bit, and answers at once where it changes (section 3.2). By counts
-//!    neither delayed nor lost acknowledgements distort M.
+//!    neither delayed nor lost acknowledgements distort M. There is no CWR bit, which RFC 3168's receivers need.
 //! 2. Segments count, not bytes: those that arrived, by acknowledgements and SACK, as Linux counts them. RFC 8257
 //!    ignores SACK.
 //! 3. All data packets are ECN-capable (ECT(0)), also retransmissions, as Linux sends them; with `ecn = false` too,
-//!    which is for protocols without ECN of their own. SYNs and acknowledgements are not. In Linux they are; FreeBSD
-//!    sends plain SYNs.
+//!    which is for protocols without ECN of their own. SYNs and acknowledgements are not. RFC 8257 asks for ECT on
+//!    SYNs, SYN-ACKs and RSTs (section 3.6), against their loss, and recommends that acknowledgements can have it
+//!    (4.1). Linux does so, FreeBSD sends plain SYNs. It matters where the queue drops what it cannot mark, as `step`
+//!    with `drop`.
 //! 4. An acknowledgement that reports marks does not grow the window (RFC 3168 section 6.1.2). So windows rest for a
 //!    round trip after each reduction, as in Linux, and alpha is less than \[SIGCOMM10\] section 3.3 has it.
 //! 5. A loss halves what is in flight, as in TCP (section 3.5), and is the reduction of its window: marks of the same
-//!    window do not reduce again. A loss after them does, as in Linux. The window is at least two segments, as in
-//!    Linux, except after a timeout.
-//! 6. A reduction is made at once. Linux spreads it over a round trip (RFC 6937), and ends a window of alpha one
-//!    segment earlier.
+//!    window do not reduce again. A loss after them does, as in Linux, where section 3.5 has one reduction for all
+//!    signals of a window. The window is at least two segments, as in Linux, except after a timeout, which leaves one.
+//! 6. A reduction is made at once, with the first mark of a window; in the list of section 3.3 it follows the end of a
+//!    window. Linux begins with the first mark, too, spreads it over a round trip (RFC 6937), and ends a window of
+//!    alpha one segment earlier.
+//! 7. Both ends have DCTCP because the scenario says so; section 4.1 knows no negotiation either. Losses leave alpha,
+//!    whose reset is an option there.
 //!
-//! Checked by quotations and by implementations that follow it step by step (INET, Click, Linux): sections 3.2, 3.3 and
-//! 3.5 of RFC 8257, alpha's first value and g. Its sections 3.4, 3.6, 4 and 5 could not be read. RFC 9768's section 3.2
-//! was read in the last draft before it, draft-ietf-tcpm-accurate-ecn-34.
+//! RFC 8257 was read whole; alpha's first value, g, the nine steps and the two at the extremes of alpha (section 4.2)
+//! are as above. RFC 9768's section 3.2 was read in the last draft before it, draft-ietf-tcpm-accurate-ecn-34.
 
 use alloc::boxed::Box;
 
@@ -63,7 +67,7 @@ parameters! {
     /// What a scenario can set.
     pub struct Params {
         /// Weight of the newest window in alpha.
-        g: Fraction = 0.0625, in 1e-6..=1.0, "RFC 8257 section 4";
+        g: Fraction = 0.0625, in 1e-6..=1.0, "RFC 8257 section 4.2";
         /// Start, growth and idle times.
         window: WindowParams = WindowParams::DEFAULT;
     }

@@ -3,8 +3,8 @@
 //!
 //! Sources: K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion Control",
 //! draft-briscoe-iccrg-prague-congestion-control, version 00 (2021) \[D\] and version 04 (2024), which has the same
-//! section 2.4.4; the authors' Linux module, `tcp_prague.c` version 0.7 of the L4S team \[L\]; RFC 9331 for what a
-//! sender of L4S must do; RFC 9768 for the counts that receivers return.
+//! section 2.4.4; the authors' Linux module, `tcp_prague.c` version 0.7 of the L4S team \[L\]; RFC 9331 section 4 for
+//! what a sender of L4S must do; RFC 9768 for the counts that receivers return.
 //!
 //! The idea: data packets are ECT(1), which asks a router for frequent marks and a short queue
 //! ([`dualpi2`](crate::qdisc::dualpi2)). The sender estimates the share of marked packets, alpha, and reduces its
@@ -35,23 +35,34 @@
 //! packets of TCP's other controllers have ECT(1) too, to see what happens. On QUIC's sockets Prague is refused, as
 //! DCTCP is: QUIC returns one code for many packets.
 //!
+//! What RFC 9331 section 4.3 requires, by its numbers: another protocol can take this one's place (1); a loss halves
+//! (2); no detection of queues without L4S (3, deviation 2); rates do not depend on round trips up to 25 ms, from four
+//! round trips after slow start on (4); beyond, they do. A window may be below a segment (5). How losses are found is
+//! the recovery's business: `rack` does it by time, as asked (6). Packets are paced one by one, so there are no bursts
+//! to limit (7).
+//!
 //! Deviations:
-//! 1. Version 00 of the draft was read whole, 04 was not available. 00 and \[L\] agree in all that the table has from
-//!    \[D\], in the growth by unmarked segments alone (section 2.4.3) and in the end of slow start by one mark (section
-//!    2.4.5). 00 knows no swing and no least rate. Not offered is ECT(0) in place of ECT(1), for private networks
-//!    (section 2.2).
-//! 2. No fall-back. To a queue that follows RFC 3168 a mark stands for a loss, so it marks seldom, ECT(1) too. Prague
-//!    does not detect such a queue, as RFC 9331 section 4.3 asks (in \[L\] detection is off by default): over `red`,
-//!    `codel` or `pi` it takes more than its share.
+//! 1. Version 00 of the draft was read whole, and section 4 of RFC 9331; version 04 was not available. 00 and \[L\]
+//!    agree in all that the table has from \[D\], in the growth by unmarked segments alone (section 2.4.3) and in the
+//!    end of slow start by one mark (section 2.4.5). Google's quiche, which follows 04, has the same g, RTT_virt and D
+//!    as 00. 00 knows no swing and no least rate, and paces what is in flight if that is more than the window. Not
+//!    offered is ECT(0) in place of ECT(1), for private networks (section 2.2), nor a Reno for receivers without counts
+//!    (2.3.1.1).
+//! 2. No fall-back. To a queue that follows RFC 3168 a mark stands for a loss, so it marks seldom, ECT(1) too. RFC 9331
+//!    demands that a sender in open networks detects such a queue, and reacts as TCP does. This one does not: over
+//!    `red`, `codel` or `pi`, shared with TCP, it takes more than its share, up to 25 times TCP's in tests that RFC
+//!    9331 section 4.3.1 cites. In \[L\] detection is off by default, since it takes some L4S queues for the others
+//!    (\[D\] section 3.3). A queue for each flow, `fq_codel`, keeps the shares, and so does a queue without marks.
 //! 3. The window is a number with a fraction, whatever its size. Below four segments \[L\] keeps a rate in its place,
 //!    and the window that limits what is in flight follows by one segment per acknowledgement. Packets do not become
 //!    shorter at low rates.
 //! 4. The window grows with each acknowledgement while the application has data, even if it is not full. In \[L\] it
 //!    grows only while it is full, which a paced window of few segments is not.
-//! 5. SYNs and acknowledgements are not ECN-capable.
+//! 5. SYNs and acknowledgements are not ECN-capable; \[D\] section 2.2 has ECT(1) on all packets.
 //! 6. A loss halves the window and is the reduction of its round trip; \[D\] section 2.4.1 permits less after a
-//!    reduction for marks in the same round trip. Slow start ends with the first mark, which halves the window since
-//!    alpha is 1; \[L\] offers this and alpha of 0 with the same halving.
+//!    reduction for marks in the same round trip, which quiche makes use of. Slow start ends with the first mark, which
+//!    halves the window since alpha is 1; \[L\] offers this and alpha of 0 with the same halving.
+//! 7. After an idle time short round trips still count as `rtt_virt`, as in \[D\], which plans a new transition then.
 
 use alloc::boxed::Box;
 

@@ -2,7 +2,9 @@
 //!
 //! Sources: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005;
 //! Dukkipati, "Rate Control Protocol (RCP): Congestion Control to Make Flows Complete Quickly", PhD thesis, Stanford
-//! 2008; where they are silent, the authors' ns-2 code \[ns\] (`rcp.cc`).
+//! 2008; where they are silent, the authors' ns-2 code \[ns\] (`rcp.cc`, in github.com/richardhsu/cs244-14-rcp) and
+//! their program for routers of NetFPGA (Dukkipati, Zhu, 2008). Both state equation 2 as it is here; of paper and
+//! thesis abstracts were read.
 //!
 //! The idea: a router emulates processor sharing. With N flows each should get C / N, but a router does not know N. It
 //! has a rate R, which it gives to every flow, and several times a round trip raises it by a share of the spare
@@ -50,8 +52,9 @@
 //!
 //! Deviations:
 //! 1. alpha and beta: around R = C / N the linearised loop is XCP's, s^2 + (alpha s + beta) exp(-s) = 0 in units of d0,
-//!    which XCP's theorem 1 shows to be stable for alpha < pi / (4 sqrt 2), beta = sqrt 2 alpha^2. Scripts of \[ns\]
-//!    have 0.4 and 1: at alpha = 0.4 that loop has no margin left from beta = 0.34 on.
+//!    which XCP's theorem 1 shows to be stable for alpha < pi / (4 sqrt 2), beta = sqrt 2 alpha^2. At alpha = 0.4 that
+//!    loop has no margin left from beta = 0.34 on. The authors' own values are beyond: 0.4 and 0.4 in \[ns\] by
+//!    default, 0.4 and 1, or 0.1 and 1, in its scripts, 0.4 and 0.5 with gamma = 0.95 in NetFPGA.
 //! 2. Connection set-up carries no congestion header, so a flow learns its rate with the first acknowledgement of data,
 //!    and not with the answer to the SYN. Until then it sends its initial window.
 //! 3. A sender sends at least one packet per round trip. Where R is less, \[ns\] asks for R by packets without data.
@@ -59,6 +62,8 @@
 //! 5. Losses change nothing: the rate is the routers'.
 //! 6. The bytes of a packet count when it arrives; \[ns\] divides them between two intervals by its transmission time.
 //!    Round-trip times count up to 10 s, and T is at least 0.1 ms.
+//! 7. The first round trips that packets bring are d0. \[ns\] averages from [`UNKNOWN_RTT`] on, and after an interval
+//!    without packets once more with the mean of the last ones.
 
 use alloc::boxed::Box;
 use core::fmt;
