@@ -14,36 +14,49 @@
 //! | Tupdate | `interval` | s | 0.016, about min(target, RTT_max / 3) | appendix A.1 |
 //! | alpha | `alpha` | Hz | 0.16 = 0.1 Tupdate / RTT_max^2 | appendix A.1, RTT_max = 0.1 s |
 //! | beta | `beta` | Hz | 3.2, about 0.3 / RTT_max | appendix A.1 |
-//! | p' | `Law::probability` | 2^-32 | p' + alpha (q - target) + beta (q - q_before) | appendix A |
-//! | p_C | `base` twice | 1 | p'^2 | section 2.1 |
-//! | p_CL | `coupled` | 2^-32 | k p' | section 2.1 |
-//! | k | `coupling` | 1 | 2 | section 2.1 |
-//! | threshold of L | `step` | s | 0.001 | Linux 6.18 (`sch_dualpi2.c`) |
-//! | weight of C | `share` | 1 | 0.1 | Linux 6.18 |
+//! | p' | `Law::probability` | 2^-32 | p' + alpha (q - target) + beta (q - q_before) | figure 8 |
+//! | p_C | `base` twice | 1 | p'^2 | equation 2 |
+//! | p_CL | `coupled` | 2^-32 | k p' | equation 3 |
+//! | k | `coupling` | 1 | 2 | section 2.5.1, appendix C.2 |
+//! | p'_L | | 1 | 0 to `step`, then 1 | figure 5 |
+//! | p_L | `signal` | 1 | max(p'_L, p_CL) | equation 4 |
+//! | minTh | `step` | s | 0.001; 0.0008 in figure 2 | Linux 6.18 (`sch_dualpi2.c`) |
+//! | p_Cmax | | 1 | 1 / k^2, where k p' is 1 | appendix A.2 |
+//! | weight of C | `share` | 1 | 0.1; 1/16 in section 4.2.2, as an example | Linux 6.18 |
 //!
 //! The law is that of Linux, in integers: a probability of 32 bits, delays in nanoseconds, and gains in 1/256 Hz. RFC
-//! 9332 leaves the choice between a time-shifted FIFO and weighted turns (section 4.2.1). Here C and L take turns by
-//! bytes with 10 and 90 %, as in Linux: these bound C's wait by a number, whatever L's flows do.
+//! 9332 prefers weighted turns to a time-shifted FIFO (appendix A.2). Here C and L take turns by bytes with 10 and
+//! 90 %, as in Linux: these bound C's wait by a number, whatever L's flows do.
 //!
 //! Overload: while k p' is above 1 marks cannot hold L back. Then L's packets are dropped with p'^2 as C's are, and
-//! those of C are dropped in place of marks (section 4.2.2). So unresponsive flows have in L what they have in C.
+//! those of C are dropped in place of marks (sections 2.5.1.1 and 4.2.3). So unresponsive flows have in L what they
+//! have in C.
 //!
 //! The ECN field of a *packet* chooses the queue. A flow whose packets have both codes is served out of order: VCP and
 //! ABC write both.
 //!
+//! Slow lines: 1500 bytes take more than a millisecond below 12 Mbit/s. There every packet is marked that has waited
+//! for one, as with Linux's defaults. Appendix A.2 warns of that, and spares a packet that is alone in L.
+//!
 //! Deviations:
-//! 1. The text of RFC 9332 was not available in full: what is computed is as in Linux 6.18. Two implementations that
-//!    follow the figures of appendix A line by line (picoquic's `dualq_aqm.c`, an ns-3 module) agree on the constants,
-//!    the law, the delay (the longer of both, A.2), the coupling, and what overload drops. L's own marks are a step in
-//!    place of their ramp from 0.8 to 1.2 ms, which spares a packet that is alone in L.
-//! 2. The probability is updated when a packet comes or goes, for all multiples of Tupdate since, each with the delay
+//! 1. RFC 9332 was read whole, and section 5 of RFC 9331. What they demand of the queues (section 2.5.1) is done. Not
+//!    done of what they recommend are statistics of each queue but the waits of its last packet (2.5.2.2), and reports
+//!    of overload (2.5.2.3). The ECN field is the only classifier, so no packet is in the wrong queue (2.5.1.1). A port
+//!    without L4S has another discipline, to which ECT(1) is ECN-capable (RFC 3168); RFC 9331 section 5.1 has it not.
+//! 2. Where Linux 6.18 and the examples of appendix A differ, this is Linux. L's own marks are a step at 1 ms and not
+//!    a ramp from 0.8 to 1.2 ms, which the RFC recommends since senders can learn sooner from it (A.1, note c); and a
+//!    packet alone in L is marked, too (Th_len of A.2 is 0, Linux's `min_qlen_step`).
+//! 3. Marks and drops are drawn, as in Linux. In figure 4 likelihoods are added up, and each whole one is a mark: their
+//!    distances are even.
+//! 4. Nothing is signalled by p' while fewer than two full packets wait behind the one that leaves, as in Linux; A.1
+//!    counts it in.
+//! 5. The probability is updated when a packet comes or goes, for all multiples of Tupdate since, each with the delay
 //!    of that time. The result is that of a timer; a sample between two packets shows the last update.
-//! 3. Where Linux's 32 bits wrap, the probability stays at its bound: a delay that falls by more than 0.31 s between
+//! 6. Where Linux's 32 bits wrap, the probability stays at its bound: a delay that falls by more than 0.31 s between
 //!    two updates. A probability of zero never signals (in Linux once in 2^32).
-//! 4. As in Linux nothing is signalled by probability while fewer than two full packets wait. The step applies
-//!    to any queue (`min_qlen_step` is 0), so lines that send a packet in more than its time mark what waits for one.
-//! 5. The limit is the common one of this simulator, in which one packet may always wait. Linux's other
-//!    answer to overload, to mark all of L and let the limit drop, is not implemented.
+//! 7. The limit is the common one of this simulator, in which one packet may always wait; figure 3 has 250 ms of the
+//!    line, less a full packet. The other answer to overload, to mark all of L and let the limit drop (4.2.3), is not
+//!    implemented.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -72,11 +85,11 @@ parameters! {
         /// Gain of the change of the delay, Hz; counts in steps of 1/256.
         beta: Number = 3.2, in 0.0..=1e4, "RFC 9332 appendix A";
         /// Coupling factor k, a whole number: L's packets are marked with k times the root of C's probability.
-        coupling: Number = 2.0, in 1.0..=255.0, "RFC 9332 section 2.1";
+        coupling: Number = 2.0, in 1.0..=255.0, "RFC 9332 section 2.5.1";
         /// Delay beyond which every packet of L is marked.
         step: Seconds = 0.001, in 0.0..=10.0, "Linux 6.18, sch_dualpi2.c";
         /// Share of the line that C has at least while packets wait there; whole percents.
-        share: Fraction = 0.1, in 0.0..=1.0, "RFC 9332 section 4.2.1; Linux 6.18, sch_dualpi2.c";
+        share: Fraction = 0.1, in 0.0..=1.0, "RFC 9332 section 4.2.2; Linux 6.18, sch_dualpi2.c";
         /// A full packet: nothing is dropped or marked by probability while fewer bytes than two of them wait.
         mtu: Bytes = 1500.0, in 0.0..=1e9, "Linux 6.18, sch_dualpi2.c";
         /// The limit of both queues together.
