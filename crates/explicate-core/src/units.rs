@@ -30,8 +30,8 @@ impl Time {
     }
     /// Seconds as a float, rounded to the nearest nanosecond; negative and NaN give zero, too large gives [`Time::NEVER`].
     pub fn from_secs_f64(s: f64) -> Time {
-        // `as` saturates, so the limits are as documented.
-        Time((s * 1e9 + 0.5) as u64)
+        // The conversion saturates, so the limits are as documented.
+        Time(whole(s * 1e9 + 0.5))
     }
     /// This span or instant in seconds, for arithmetic: the last digit may be wrong. Results leave by
     /// [`Time::to_seconds`].
@@ -107,12 +107,18 @@ impl Rate {
     }
     /// From bytes per second, rounded to whole bits per second.
     pub fn from_bytes_per_sec(rate: f64) -> Rate {
-        Rate((rate * 8.0 + 0.5) as u64)
+        Rate(whole(rate * 8.0 + 0.5))
     }
     /// The bytes that are sent in `span`, rounded down.
     pub fn bytes_in(self, span: Time) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / 8_000_000_000) as u64)
     }
+}
+
+/// `x as u64`, in half of the instructions for what is below 2^32, as most spans between packets and most rates are.
+#[inline]
+fn whole(x: f64) -> u64 {
+    if x < u32::MAX as f64 { x as u32 as u64 } else { x as u64 }
 }
 
 /// `amount` for each second of `span`, for results: the nearest number; NaN if the span is empty.
@@ -154,7 +160,9 @@ mod tests {
     fn spans_saturate_and_round() {
         assert_eq!(Time::from_secs_f64(1e-9 * 2.6), Time(3));
         assert_eq!(Time::from_secs_f64(-1.0), Time::ZERO);
-        assert_eq!(Time::from_secs_f64(f64::INFINITY), Time::NEVER);
+        assert_eq!([f64::INFINITY, f64::NAN].map(Time::from_secs_f64), [Time::NEVER, Time::ZERO]);
+        let limit = [4_294_967_294.4, 4_294_967_294.6, 4_294_967_295.6].map(|ns| Time::from_secs_f64(1e-9 * ns));
+        assert_eq!(limit, [Time(4_294_967_294), Time(4_294_967_295), Time(4_294_967_296)]);
         assert_eq!(Time::millis(1).since(Time::secs(1)), Time::ZERO);
         assert_eq!(Time::NEVER + Time(1), Time::NEVER);
         let tick = |t: Time| t.next_multiple_of(Time::millis(10));

@@ -106,6 +106,11 @@ impl Event {
             _ => Timer::Held { flow: owner & !Event::AGAIN, again: owner & Event::AGAIN != 0 },
         })
     }
+    /// The flow whose timer expires, if it is one of a sending end.
+    #[inline(always)]
+    pub(crate) fn flow(self) -> Option<u32> {
+        (self.0 & Event::KIND == Event::TIMER).then_some(self.owner())
+    }
     /// The number of a timer's owner, of any kind.
     #[inline(always)]
     pub(crate) fn owner(self) -> u32 {
@@ -203,6 +208,7 @@ mod tests {
         for timer in timers {
             let event = Event::timer(timer);
             assert_eq!((event.expires(), event.is_timer(), event.is_turned()), (Some(timer), true, false));
+            assert_eq!(event.flow(), (timer == Timer::Flow(LAST)).then_some(LAST));
         }
         let held = |again| Event::timer(Timer::Held { flow: 3, again }).timer_rank();
         assert_eq!(held(false), held(true), "retransmissions of a flow do not overtake");

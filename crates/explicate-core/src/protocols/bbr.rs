@@ -59,6 +59,7 @@ use alloc::boxed::Box;
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
 use crate::params::{Info, Number, Seconds, choices, parameters};
 use crate::protocols::common::delivery::{DeliveryRate, Sample};
+use crate::protocols::common::float::{greater, lesser, seconds};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
@@ -209,7 +210,7 @@ impl BbrSender {
         if self.rtprop == Time::NEVER || self.bandwidth == 0.0 {
             return self.initial_window;
         }
-        gain * self.bandwidth * self.rtprop.as_secs_f64() + 3.0
+        gain * self.bandwidth * seconds(self.rtprop) + 3.0
     }
 
     /// Sections 4.1.1.3 and 4.1.1.5; returns whether a round trip ends.
@@ -223,12 +224,12 @@ impl BbrSender {
         }
         let rate = sample.rate();
         if !sample.limited || rate >= self.bandwidth {
-            self.best[self.round] = self.best[self.round].max(rate);
+            self.best[self.round] = greater(self.best[self.round], rate);
         }
         if ends {
             self.bandwidth = self.best.iter().fold(0.0, |a, b| a.max(*b));
         } else {
-            self.bandwidth = self.bandwidth.max(self.best[self.round]);
+            self.bandwidth = greater(self.bandwidth, self.best[self.round]);
         }
         ends
     }
@@ -332,11 +333,11 @@ impl BbrSender {
             _ => {}
         }
         if self.conserving {
-            self.cwnd = self.cwnd.max(ack.in_flight as f64 + arrived);
+            self.cwnd = greater(self.cwnd, ack.in_flight as f64 + arrived);
         } else {
             let target = self.inflight(self.cwnd_gain);
             if self.filled {
-                self.cwnd = (self.cwnd + arrived).min(target);
+                self.cwnd = lesser(self.cwnd + arrived, target);
             } else if self.cwnd < target || (self.delivery.delivered() as f64) < self.initial_window {
                 self.cwnd += arrived;
             }

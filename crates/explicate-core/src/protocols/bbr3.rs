@@ -45,10 +45,10 @@
 //! | UP | 1.25 | 2.25 | inflight_longterm |
 //! | ProbeRTT | 1 | 0.5 | short term, 0.85 inflight_longterm |
 //!
-//! Where the draft contradicts itself: the gains and bounds of a phase are those of the table in section 5.6.1, not all
-//! of which the pseudo-code sets. There is one exception: inflight_longterm does not bound Drain, as in the pseudo-code
-//! (section 5.6.4.7) and in Linux. `Inflight(BBR.max_bw, 1.0)` of section 5.3.3.9 uses max_bw; other calls use bw. The
-//! product that limits the number of rounds between two probes is in segments.
+//! Where the draft contradicts itself: the gains and bounds of a phase are those of the table in section 5.6.1; the
+//! pseudo-code leaves some of them out. There is one exception: inflight_longterm does not bound Drain, as in the
+//! pseudo-code (section 5.6.4.7) and in Linux. `Inflight(BBR.max_bw, 1.0)` of section 5.3.3.9 uses max_bw; other calls
+//! use bw. The product that limits the number of rounds between two probes is in segments.
 //!
 //! Deviations:
 //! 1. ECN is left out. The draft specifies no response to marks (section 3.7), so packets should not be ECN-capable; a
@@ -167,10 +167,9 @@ struct Shown {
     newly_lost: u32,
     /// RS.delivery_rate, segments/s; zero without a sample.
     rate: f64,
-    /// RS.delivered, segments, and RS.prior_delivered.
+    /// RS.delivered, segments, and RS.prior_delivered, negative without a sample.
     delivered: f64,
-    prior_delivered: u64,
-    sampled: bool,
+    prior_delivered: i64,
     /// RS.is_app_limited.
     limited: bool,
     /// RS.tx_in_flight, segments: zero if the packet is not known; RS.lost.
@@ -291,34 +290,32 @@ impl Bbr3Sender {
     /// Counts what an acknowledgement shows.
     fn take(&mut self, ack: &Ack<'_>) -> Shown {
         self.selective = ack.selective;
+        let in_flight = ack.in_flight as f64;
+        let (now, recovering) = (ack.now, ack.recovering);
+        let mut shown = Shown { now, in_flight, recovering, prior_delivered: -1, ..Shown::default() };
         let (before, mut overtaken) = (self.delivery.delivered(), 0);
-        let (sample, echoed) = self.delivery.on_ack_noted(ack, Time::ZERO, |note, others| {
+        let echoed = self.delivery.on_ack_noted(ack, Time::ZERO, |note, others| {
             overtaken += 1;
             self.flight.overtake(ack, note, others);
         });
-        self.flight.pass(ack, echoed, overtaken);
-        let arrived = (self.delivery.delivered() - before) as u32;
-        let newly_lost = self.flight.losses(ack, arrived);
-        let mut shown = Shown {
-            now: ack.now,
-            arrived,
-            newly_lost,
-            in_flight: ack.in_flight as f64,
-            before: ack.in_flight as f64 + arrived as f64 + newly_lost as f64,
-            recovering: ack.recovering,
-            ..Shown::default()
-        };
-        if newly_lost > 0 {
-            self.lose(newly_lost, ack.now);
-        }
-        if let Some(sample) = sample {
-            (shown.sampled, shown.limited) = (true, sample.limited);
-            (shown.rate, shown.delivered) = (sample.rate(), sample.delivered as f64);
-            shown.prior_delivered = sample.prior_delivered;
-        }
-        if let Some(note) = echoed {
+        if let Some((note, sample)) = echoed {
+            self.flight.pass(ack, Some(note), overtaken);
             shown.tx_in_flight = note.in_flight as f64;
-            shown.lost = self.flight.lost_since(&note);
+            if let Some(sample) = sample {
+                (shown.rate, shown.limited) = (sample.rate(), sample.limited);
+                (shown.delivered, shown.prior_delivered) = (sample.delivered as f64, sample.prior_delivered as i64);
+            }
+        } else {
+            self.flight.pass(ack, None, 0);
+        }
+        shown.arrived = (self.delivery.delivered() - before) as u32;
+        shown.newly_lost = self.flight.losses(ack, shown.arrived);
+        shown.before = in_flight + shown.arrived as f64 + shown.newly_lost as f64;
+        if shown.newly_lost > 0 {
+            self.lose(shown.newly_lost, ack.now);
+        }
+        if shown.tx_in_flight > 0.0 {
+            shown.lost = self.flight.lost_since_newest();
         }
         shown
     }
@@ -328,7 +325,7 @@ impl Bbr3Sender {
         self.round_end = self.delivery.delivered();
     }
     fn update_round(&mut self, shown: &Shown) {
-        self.round_start = shown.sampled && shown.prior_delivered >= self.round_end;
+        self.round_start = shown.prior_delivered >= self.round_end as i64;
         if self.round_start {
             self.start_round();
             self.round += 1;
@@ -384,7 +381,9 @@ impl Sender for Bbr3Sender {
         self.update_congestion_signals(&shown);
         let rounds = if self.full.reached { 5 } else { 1 };
         self.aggregation.take(ack.now, self.round_start, shown.arrived, self.bw, self.cwnd, rounds);
-        self.check_full(&shown);
+        if self.round_start {
+            self.check_full(&shown);
+        }
         self.check_startup_done(&shown);
         self.check_drain_done(&shown);
         self.update_cycle(&shown);

@@ -224,8 +224,7 @@ impl Engine {
             ends.receiver.turn_late(packet);
         }
         if hop.has(Mark::LAST) {
-            let due = self.deliver(slot);
-            return self.onward(due);
+            return self.deliver(slot);
         }
         packet.ttl -= hops; // it was written just now
         Onward::Forward { slot, place: place + 1, bytes: packet.ip_len as u32 }

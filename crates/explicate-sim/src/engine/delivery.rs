@@ -4,13 +4,26 @@ use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 use explicate_core::wire::flag;
 
-use super::{Engine, Mark, NIL, host_queue};
+use super::{Engine, Mark, NIL, Onward, host_queue};
 use crate::event::{Due, Event};
 
 impl Engine {
-    /// A packet has reached its destination node. The ACK reuses its slot.
+    /// A packet has reached its destination node.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, slot: u32) -> Onward {
+        let header = &self.arena.get(slot).transport;
+        let flow = header.flow();
+        let is_ack = header.flags() & (flag::ACK | flag::CONTROL) == flag::ACK;
+        if is_ack && (flow as usize) < self.ends.len() && self.arena.log.is_none() {
+            return Onward::Send { flow, slot };
+        }
+        let due = self.deliver_any(slot);
+        self.onward(due)
+    }
+
+    /// The same for any packet. The ACK reuses its slot.
     #[inline(never)]
-    pub(super) fn deliver(&mut self, slot: u32) -> Due {
+    fn deliver_any(&mut self, slot: u32) -> Due {
         if self.arena.log.is_some() {
             self.arena.log_delivery(self.now, slot);
         }
@@ -67,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// Sends the packets that a flow may still send. A flow that paces has mostly to wait after each packet.
+    /// Sends the packets that a flow may still send.
     #[inline(never)]
     pub(super) fn send_more(&mut self, now: Time, id: u32) {
         while !self.waits(now, id) && self.send_next(now, id, NIL) {}
@@ -107,8 +120,9 @@ impl Engine {
             self.nothing_of(now, id, slot);
             return false;
         }
-        let full = ends.flow.is_full();
-        let timer = if full { ends.rest(now) } else { Time::NEVER };
+        // A flow that paces has mostly to wait after each packet. In a host's queue this packet may decide how long.
+        let stops = ends.flow.is_full() || (!ends.host.is_some() && ends.flow.must_wait(now));
+        let timer = if stops { ends.rest(now) } else { Time::NEVER };
         let (place, bytes) = (ends.forward, packet.ip_len as u32);
         let hop = self.routes[place as usize];
         let link = &mut self.links[hop.index()];
@@ -133,10 +147,11 @@ impl Engine {
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);
         }
-        !full
+        !stops
     }
 
     /// A flow has nothing to send now: frees the slot.
+    #[inline(always)]
     fn nothing_of(&mut self, now: Time, id: u32, slot: u32) {
         self.arena.give(slot);
         self.rest(now, id);

@@ -27,8 +27,7 @@ impl Engine {
         if hop.has(Mark::LAST | Mark::SEEN) {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             if !hop.has(Mark::SEEN) || self.show(slot, place) {
-                let due = self.deliver(slot);
-                return self.onward(due);
+                return self.deliver(slot);
             }
             return onward;
         }

@@ -8,6 +8,7 @@ use super::{Engine, NIL};
 use crate::event::{Due, Event, Timer};
 
 impl Engine {
+    #[inline(always)]
     pub(super) fn arm(&mut self, timer: Timer, due: Time) -> u32 {
         if due > self.end {
             return NIL;
@@ -24,9 +25,18 @@ impl Engine {
     }
 
     /// A timer expires. Returns the remaining work: a flow that may send, or an acknowledgement to forward.
-    #[cold]
+    #[inline(always)]
     pub(super) fn timer(&mut self, slot: u32, event: Event) -> Due {
         self.waited = self.now;
+        // That of a flow first: a flow that paces has one for each packet.
+        match event.flow() {
+            Some(flow) => self.flow_timer(flow, slot),
+            None => self.other_timer(slot, event),
+        }
+    }
+
+    #[cold]
+    fn other_timer(&mut self, slot: u32, event: Event) -> Due {
         let Some(timer) = event.expires() else { return Due::NOTHING };
         if let Timer::Held { flow, again } = timer {
             self.let_go(slot, flow, again);
@@ -35,19 +45,21 @@ impl Engine {
         self.arena.give(slot);
         match timer {
             Timer::Waiting => return self.reply_waiting(),
-            Timer::Flow(flow) => return self.flow_timer(flow, slot),
             Timer::Source(flow) => return self.source_timer(flow),
             Timer::Receiver(flow) => return self.receiver_timer(flow),
             Timer::Port(link) => self.port_timer(link),
             Timer::Medium(medium) => self.medium_timer(medium),
             Timer::Reroute(change) => self.change_routes(change),
             Timer::Agent(node) => self.agent_timer(node),
-            Timer::Held { .. } => {}
+            Timer::Flow(_) | Timer::Held { .. } => {}
         }
         Due::NOTHING
     }
 
+    #[cold]
+    #[inline(never)]
     fn flow_timer(&mut self, id: u32, slot: u32) -> Due {
+        self.arena.give(slot);
         let ends = &mut self.ends[id as usize];
         if ends.timer != slot {
             return Due::NOTHING;

@@ -66,7 +66,7 @@ impl Bbr3Sender {
         let signals = &mut self.congestion;
         signals.bw_latest = greater(signals.bw_latest, shown.rate);
         signals.inflight_latest = greater(signals.inflight_latest, shown.delivered);
-        signals.round_start = shown.sampled && shown.prior_delivered >= signals.round_end;
+        signals.round_start = shown.prior_delivered >= signals.round_end as i64;
         if signals.round_start {
             signals.round_end = self.delivery.delivered();
         }
@@ -125,7 +125,7 @@ impl Bbr3Sender {
     }
     /// IsInflightTooHigh(): whether `lost` segments are too many of those in flight. Without SACK any loss is.
     pub(super) fn is_inflight_too_high(&self, in_flight: f64, lost: f64) -> bool {
-        lost > in_flight * self.params.loss_threshold || (lost > 0.0 && !self.selective)
+        lost > 0.0 && (!self.selective || lost > in_flight * self.params.loss_threshold)
     }
     /// InflightAtLoss() and HandleInflightTooHigh().
     fn handle_inflight_too_high(&mut self, packet: &Note, lost: f64, now: Time) {

@@ -26,10 +26,9 @@ impl Bbr3Sender {
     }
     /// BDPMultiple() (section 5.6.4.2), at this bandwidth.
     fn multiple(&self, bandwidth: f64, gain: f64) -> f64 {
-        if self.rtt.min_s == 0.0 || bandwidth == 0.0 {
-            return self.initial_window;
-        }
-        gain * bandwidth * self.rtt.min_s
+        let segments = gain * bandwidth * self.rtt.min_s;
+        // Zero while nothing is known.
+        if segments > 0.0 { segments } else { self.initial_window }
     }
     /// QuantizationBudget() (section 5.6.4.2). Three packets, if they leave singly, are less than the least window.
     fn budget(&self, segments: f64) -> f64 {

@@ -46,29 +46,31 @@ impl Flight {
 
     /// This acknowledgement echoes a later packet than the one with this note, which had no answer, nor had the
     /// `others` that left between the two.
-    pub(super) fn overtake(&mut self, ack: &Ack<'_>, note: Note, others: usize) {
+    pub(super) fn overtake(&mut self, ack: &Ack<'_>, note: Note, others: u32) {
         // Where acknowledgements are delayed, one also covers the packets just before the one that it echoes.
-        if others >= ack.newly_acked.saturating_sub(1) as usize {
+        if others >= ack.newly_acked.saturating_sub(1) {
             self.missing.push_back(note);
         }
     }
     /// An acknowledgement echoes the packet with this note, if it is known, and overtakes this number of packets.
     /// Call after [`Flight::overtake`] for each of them.
-    pub(super) fn pass(&mut self, ack: &Ack<'_>, echoed: Option<Note>, overtaken: usize) {
+    pub(super) fn pass(&mut self, ack: &Ack<'_>, echoed: Option<&Note>, overtaken: u32) {
         let known = match echoed {
             Some(note) => {
-                self.newest = note;
+                self.newest = *note;
                 overtaken + 1
             }
             None => 0,
         };
-        self.find((ack.newly_acked as usize).saturating_sub(known));
+        if ack.newly_acked > known {
+            self.find((ack.newly_acked - known) as usize);
+        }
     }
     /// This number of missing packets arrived after all.
+    #[cold]
+    #[inline(never)]
     fn find(&mut self, packets: usize) {
-        for _ in 0..packets.min(self.missing.len()) {
-            self.missing.pop_front();
-        }
+        self.missing.drain(..packets.min(self.missing.len()));
     }
 
     /// The number of segments that this acknowledgement shows to be lost; `arrived` others arrived. Call after
@@ -79,7 +81,9 @@ impl Flight {
         (self.in_flight, self.found, self.episodes) = (ack.in_flight, 0, 0);
         if !self.missing.is_empty() {
             let outstanding = ack.highest_sent.saturating_sub(ack.cumulative) as usize;
-            self.find(self.missing.len().saturating_sub(outstanding));
+            if self.missing.len() > outstanding {
+                self.find(self.missing.len() - outstanding);
+            }
         }
         losses
     }
@@ -99,6 +103,10 @@ impl Flight {
     pub(super) fn lose(&mut self) -> Note {
         self.lost = self.lost.wrapping_add(1);
         self.missing.pop_front().unwrap_or(self.newest)
+    }
+    /// RS.lost of the packet that arrived last.
+    pub(super) fn lost_since_newest(&self) -> f64 {
+        self.lost_since(&self.newest)
     }
     /// RS.lost: segments lost since a packet left. A loss that a timer had found before it left may turn out to be
     /// none, so the difference may be negative; it counts as none then.

@@ -73,7 +73,9 @@ impl Bbr3Sender {
             self.delivery.limit(in_flight); // half of the product does not measure the bandwidth
             self.handle_probe_rtt(shown);
         }
-        self.idle_restart &= shown.delivered == 0.0;
+        if shown.delivered > 0.0 {
+            self.idle_restart = false;
+        }
     }
     /// HandleProbeRTT().
     fn handle_probe_rtt(&mut self, shown: &Shown) {

@@ -10,9 +10,9 @@ impl Bbr3Sender {
     pub(super) fn reset_full(&mut self, bandwidth: f64) {
         self.full = Full { bandwidth, reached: self.full.reached, ..Full::default() };
     }
-    /// CheckFullBWReached(): three round trips without an increase by a quarter.
+    /// CheckFullBWReached() at the start of a round trip: three of them without an increase by a quarter.
     pub(super) fn check_full(&mut self, shown: &Shown) {
-        if self.full.now || !self.round_start || shown.limited {
+        if self.full.now || shown.limited {
             return;
         }
         if shown.rate >= 1.25 * self.full.bandwidth {

@@ -27,12 +27,12 @@ fn informed() -> Bbr3Sender {
 /// An acknowledgement echoes the last of the packets with these notes; none if no packet is known.
 fn pass(flight: &mut Flight, ack: &Ack<'_>, notes: &[Note]) {
     let before = notes.len().saturating_sub(1);
-    (0..before).for_each(|n| flight.overtake(ack, notes[n], before - 1 - n));
-    flight.pass(ack, notes.last().copied(), before);
+    (0..before).for_each(|n| flight.overtake(ack, notes[n], (before - 1 - n) as u32));
+    flight.pass(ack, notes.last(), before as u32);
 }
 
 fn at(ms: u64) -> Shown {
-    Shown { now: Time::millis(ms), in_flight: 100.0, before: 101.0, arrived: 1, sampled: true, ..Shown::default() }
+    Shown { now: Time::millis(ms), in_flight: 100.0, before: 101.0, arrived: 1, ..Shown::default() }
 }
 
 /// This number of packets is found to be lost. When each of them left, 100 packets were in flight, itself included.
@@ -102,7 +102,6 @@ fn bursts_have_a_budget() {
 #[test]
 fn three_rounds_without_a_quarter_more_fill_the_pipe() {
     let mut s = sender();
-    s.round_start = true;
     let rates = [(100.0, false), (124.0, false), (125.0, false), (130.0, false), (140.0, false), (156.0, true)];
     for (rate, full) in rates {
         s.check_full(&Shown { rate, limited: true, ..at(0) });
@@ -291,7 +290,7 @@ fn losses_bound_rate_and_volume_for_the_short_term() {
     let round = |s: &mut Bbr3Sender, rate: f64, delivered: f64| {
         s.congestion.lost = true;
         (s.congestion.bw_latest, s.congestion.inflight_latest) = (rate, delivered);
-        let shown = Shown { prior_delivered: s.congestion.round_end, ..at(0) };
+        let shown = Shown { prior_delivered: s.congestion.round_end as i64, ..at(0) };
         s.update_latest_delivery_signals(&shown);
         s.update_congestion_signals(&shown);
         [s.congestion.bw_shortterm, s.congestion.inflight_shortterm]

@@ -3,8 +3,8 @@
 //!
 //! A time of aggregation lasts while more segments have arrived than the bandwidth explains. The excess is
 //! `extra_acked`. BBR uses its maximum over the last n round trips. As in Linux that maximum is kept in two numbers:
-//! each is the maximum of n round trips, and they are replaced in turns. The larger of the two therefore covers the
-//! last n to 2 n round trips.
+//! the maximum of up to n round trips until now, and of the n before these. The larger of the two therefore covers
+//! the last n to 2 n round trips.
 
 use crate::protocols::common::float::{greater, lesser, seconds};
 use crate::units::Time;
@@ -19,7 +19,6 @@ pub(crate) struct Aggregation {
     arrived: u32,
     extra: [f64; 2],
     rounds: u32,
-    at: usize,
 }
 
 impl Aggregation {
@@ -39,20 +38,19 @@ impl Aggregation {
             self.rounds += 1;
             if self.rounds >= rounds {
                 self.rounds = 0;
-                self.at = 1 - self.at;
-                self.extra[self.at] = 0.0;
+                self.extra = [0.0, self.extra[0]];
             }
         }
         // Rounded down; saturates far above MOST.
         let mut expected = (bandwidth * seconds(now.since(self.since))) as u32;
-        if self.arrived <= expected || self.arrived.saturating_add(arrived) >= MOST {
+        let mut all = self.arrived.saturating_add(arrived);
+        if self.arrived <= expected || all >= MOST {
             self.begin(now);
-            expected = 0;
+            (expected, all) = (0, arrived);
         }
-        self.arrived = self.arrived.saturating_add(arrived);
-        let extra = lesser((self.arrived - expected) as f64, cwnd);
-        let most = &mut self.extra[self.at];
-        *most = greater(*most, extra);
+        self.arrived = all;
+        let extra = lesser((all - expected) as f64, cwnd);
+        self.extra[0] = greater(self.extra[0], extra);
     }
 
     /// The maximum, segments.

@@ -20,7 +20,7 @@
 //! acknowledgement. The application counts as the limit (section 3.4) from a packet after which it has no more data
 //! to send.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::api::{Ack, Sent};
 use crate::protocols::common::float::seconds;
@@ -59,6 +59,7 @@ impl Arrivals {
 }
 
 /// The state recorded with a packet, and what its controller notes with it.
+#[derive(Clone, Copy)]
 struct Record<N> {
     delivered: u64,
     delivered_at: Time,
@@ -66,6 +67,59 @@ struct Record<N> {
     sent_at: Time,
     limited: bool,
     note: N,
+}
+
+/// Records of packets with consecutive numbers: that of packet n is at n modulo the length, which is a power of two.
+#[derive(Default)]
+struct Records<N> {
+    ring: Vec<Record<N>>,
+    /// The first number, and one past the last.
+    first: u32,
+    end: u32,
+}
+
+impl<N: Copy> Records<N> {
+    #[inline(always)]
+    fn place(&self, number: u32) -> usize {
+        number as usize & self.ring.len().wrapping_sub(1)
+    }
+    /// Adds the record of a packet. If it is not the next one, those before it are dropped.
+    #[inline(always)]
+    fn push(&mut self, number: u32, record: Record<N>) {
+        if number != self.end {
+            (self.first, self.end) = (number, number);
+        }
+        if self.end.wrapping_sub(self.first) as usize == self.ring.len() {
+            self.grow(record);
+        }
+        let place = self.place(number);
+        self.ring[place] = record;
+        self.end = number.wrapping_add(1);
+    }
+    /// Makes room for as many records again; this one fills it.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, filler: Record<N>) {
+        let longer = alloc::vec![filler; (2 * self.ring.len()).max(4)];
+        let shorter = core::mem::replace(&mut self.ring, longer);
+        for n in 0..shorter.len() as u32 {
+            let number = self.first.wrapping_add(n);
+            let place = self.place(number);
+            self.ring[place] = shorter[number as usize & (shorter.len() - 1)];
+        }
+    }
+    /// How many packets with records left before the one with this number; none if it has no record.
+    #[inline(always)]
+    fn before(&self, number: u32) -> Option<u32> {
+        let before = number.wrapping_sub(self.first);
+        (before < self.end.wrapping_sub(self.first)).then_some(before)
+    }
+    /// The record of a packet that has one. It is dropped, and so are those before it.
+    #[inline(always)]
+    fn take(&mut self, number: u32) -> &Record<N> {
+        self.first = number.wrapping_add(1);
+        &self.ring[self.place(number)]
+    }
 }
 
 /// A sample of the delivery rate.
@@ -100,9 +154,7 @@ pub(crate) struct DeliveryRate<N = ()> {
     /// The retransmission timer expired, and data from before are not acknowledged yet: the sender counts none of them as in
     /// flight, but some may be.
     timed_out: bool,
-    records: VecDeque<Record<N>>,
-    /// Number of the first packet in `records`.
-    first: u32,
+    records: Records<N>,
 }
 
 impl DeliveryRate {
@@ -140,39 +192,36 @@ impl<N: Copy> DeliveryRate<N> {
         if sent.in_flight == 0 && !self.timed_out {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
         }
-        if packet_number != self.first.wrapping_add(self.records.len() as u32) {
-            self.records.clear();
-            self.first = packet_number;
-        }
         if !sent.backlogged {
             self.limit(sent.in_flight);
         }
-        self.records.push_back(Record {
+        let record = Record {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             sent_at: sent.now,
             limited: self.limited(),
             note,
-        });
+        };
+        self.records.push(packet_number, record);
     }
 
     /// An acknowledgement arrived. Returns no sample without the record of its packet, nor over less than `least`,
     /// where clocks and bursts would dominate (section 3.3).
     pub(crate) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
-        self.on_ack_noted(ack, least, |_, _| ()).0
+        self.on_ack_noted(ack, least, |_, _| ()).and_then(|(_, sample)| sample)
     }
 
-    /// As [`DeliveryRate::on_ack`], and returns the note of the packet that the acknowledgement echoes, if it has a
-    /// record. Records of earlier packets are dropped: `overtaken` is called with the note of each, the oldest first,
-    /// and with the number of others between it and the packet.
-    #[inline]
+    /// As [`DeliveryRate::on_ack`], with the note of the packet that the acknowledgement echoes, if it has a record.
+    /// Records of earlier packets are dropped: `overtaken` is called with the note of each, the oldest first, and with
+    /// the number of others between it and the packet.
+    #[inline(always)]
     pub(crate) fn on_ack_noted(
         &mut self,
         ack: &Ack<'_>,
         least: Time,
-        mut overtaken: impl FnMut(N, usize),
-    ) -> (Option<Sample>, Option<N>) {
+        mut overtaken: impl FnMut(N, u32),
+    ) -> Option<(&N, Option<Sample>)> {
         let arrived = self.arrivals.count(ack);
         self.timed_out &= ack.cumulative < ack.highest_sent;
         if arrived > 0 {
@@ -180,24 +229,18 @@ impl<N: Copy> DeliveryRate<N> {
             self.delivered_at = ack.now;
         }
         let number = ack.transport.packet_number();
-        let at = number.wrapping_sub(self.first) as usize;
-        if at >= self.records.len() {
-            return (None, None);
+        for others in (0..self.records.before(number)?).rev() {
+            let earlier = self.records.take(number.wrapping_sub(others + 1));
+            overtaken(earlier.note, others);
         }
-        for others in (0..at).rev() {
-            if let Some(earlier) = self.records.pop_front() {
-                overtaken(earlier.note, others);
-            }
-        }
-        let Some(packet) = self.records.pop_front() else { return (None, None) };
-        self.first = number.wrapping_add(1);
+        let packet = self.records.take(number);
         self.first_sent = packet.sent_at;
         let sending = packet.sent_at.since(packet.first_sent);
         let interval = sending.max(self.delivered_at.since(packet.delivered_at));
         let delivered = (self.delivered - packet.delivered) as u32;
         let good = arrived > 0 && delivered > 0 && interval >= least && interval > Time::ZERO;
-        let Record { delivered: prior_delivered, limited, note, .. } = packet;
-        (good.then_some(Sample { prior_delivered, delivered, interval, limited }), Some(note))
+        let (prior_delivered, limited) = (packet.delivered, packet.limited);
+        Some((&packet.note, good.then_some(Sample { prior_delivered, delivered, interval, limited })))
     }
 }
 
@@ -306,7 +349,7 @@ mod tests {
         let mut found = |number| {
             let mut overtaken = std::vec::Vec::new();
             let seen = |note, others| overtaken.push((note, others));
-            let (_, own) = rate.on_ack_noted(&ack(100, number, 1), Time::ZERO, seen);
+            let own = rate.on_ack_noted(&ack(100, number, 1), Time::ZERO, seen).map(|(note, _)| *note);
             (overtaken, own)
         };
         assert_eq!(found(2), (std::vec![(0, 1), (10, 0)], Some(20)));

@@ -95,6 +95,10 @@ impl RecoveryHandle {
         let (cumulative, number) = (header.segment(), header.packet_number());
         let ranges = if header.sack_count() == 0 { &[] } else { sack.as_slice() };
         let out = self.recovery.take_ack(now, cumulative, number, ranges, rtt, &mut self.at);
+        // What is being repaired is never lent.
+        if self.at.recovering {
+            return out;
+        }
         self.checked_out = self.recovery.check_out();
         if self.checked_out.as_ref().is_some_and(|loss_free| !loss_free.follows) {
             self.in_use = 0;

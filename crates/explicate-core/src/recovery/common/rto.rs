@@ -49,7 +49,9 @@ impl Rto {
     /// stamps, so Karn's rule for them (RFC 6298 section 3) is not needed.
     #[inline]
     pub fn sample(&mut self, rtt: Time, seq: &Sequence) {
-        self.srtt = self.spread.take(self.srtt, rtt.0.max(1), (seq.acked, seq.highest), self.min.get());
+        if self.srtt == 0 || self.spread.counts(seq.acked) {
+            self.srtt = self.spread.take(self.srtt, rtt.0.max(1), (seq.acked, seq.highest), self.min.get());
+        }
     }
     /// The timeout now, with back-off.
     pub fn timeout(&self) -> Time {

@@ -147,8 +147,12 @@ impl Scoreboard {
     /// The first segment at or after `segment` that is not recorded.
     #[inline]
     pub fn skip(&self, segment: u32) -> u32 {
-        if self.first().is_none_or(|(first, _)| segment < first) {
+        let (Some((lowest, _)), Some((highest, end))) = (self.first(), self.last()) else { return segment };
+        if segment < lowest {
             return segment;
+        }
+        if segment >= highest {
+            return segment.max(end); // mostly among the newest arrivals, or after them
         }
         let at = first_ending_at(self.ranges(), segment.saturating_add(1));
         match self.ranges().get(at) {
