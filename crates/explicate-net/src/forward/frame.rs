@@ -89,7 +89,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     let (sack, is_ipv6) = (SackRanges::NONE, false);
     let mut parsed = Parsed { packet, sack, kind: Kind::NonIp, anomaly: None, ip: at as u16, is_ipv6 };
     let Some(ip) = bytes.get(at..) else { return parsed };
-    parsed.is_ipv6 = what == EtherType::IPV6;
+    parsed.is_ipv6 = what == EtherType::IPV6 && ip.first().is_some_and(|first| first >> 4 == 6);
     let header = if what == EtherType::IPV4 { Ipv4HeaderSlice::from_slice(ip).ok() } else { None };
     let Some(header) = header else {
         parsed.packet.transport.set_flow(hidden::fingerprint(what, ip));

@@ -468,6 +468,167 @@ mod tests {
         assert_eq!((outcome, signal(&left, 24), is_right(&left, 24)), (Outcome::Lowered, 3, true));
     }
 
+    /// Lengths that are 0, because a jumbogram's (RFC 2675) or an offload's does not fit or for no reason, and lengths
+    /// that disagree.
+    #[test]
+    fn lengths_must_agree() {
+        let scone = datagram(127);
+        let with = |packet: &[u8], fields: &[(usize, u16)]| {
+            let mut bytes = packet.to_vec();
+            fields.iter().for_each(|(at, value)| bytes[*at..at + 2].copy_from_slice(&value.to_be_bytes()));
+            bytes
+        };
+        let (v4, v6) = (ipv4(&scone), plain_ipv6(&scone));
+        // Hop-by-hop options: padding, and the jumbo payload's length.
+        let jumbo = ipv6(0, &[UDP, 0, 0xc2, 4, 0, 1, 0, 0], &scone);
+        let length = (UDP_LEN + scone.len()) as u16;
+        for came in [
+            with(&v4, &[(2, 0)]),          // of the packet
+            with(&v4, &[(24, 0)]),         // of the datagram
+            with(&v4, &[(2, 0), (24, 0)]), // of both
+            with(&v6, &[(4, 0)]),          // the same in IPv6
+            with(&v6, &[(44, 0)]),
+            with(&v6, &[(4, 0), (44, 0)]),
+            with(&jumbo, &[(4, 0)]),
+            with(&jumbo, &[(4, 0), (52, 0)]),
+            with(&v4, &[(24, length + 1)]), // a datagram longer than its packet
+            with(&v6, &[(44, length + 1)]),
+            with(&v4, &[(2, 20 + length - 1)]), // a packet shorter than its datagram
+            with(&v6, &[(4, length - 1)]),
+            with(&v4, &[(2, 20 + length + 1)]), // a packet longer than what came
+            with(&v6, &[(4, length + 1)]),
+            with(&v4, &[(24, UDP_LEN as u16 + 15)]), // a datagram that ends behind the SCONE packet
+            with(&v6, &[(44, UDP_LEN as u16 + 15)]),
+        ] {
+            assert_eq!(rewritten(&came, 3), (Outcome::Other, came.clone()), "{came:x?}");
+        }
+        // Options of UDP (RFC 9868) are between the end of the datagram and that of the packet: no part of the sum.
+        for (packet, udp) in [(v4, 20), (v6, 40)] {
+            let total = if udp == 20 { (2, 20 + length + 8) } else { (4, length + 8) };
+            let came = [with(&packet, &[total]), vec![0xff; 8]].concat();
+            let (outcome, left) = rewritten(&came, 3);
+            assert_eq!((outcome, signal(&left, udp), is_right(&left, udp)), (Outcome::Lowered, 3, true));
+            assert_eq!(left[udp + 10..], came[udp + 10..]);
+        }
+    }
+
+    /// Cut anywhere, a packet leaves as it came, also a first fragment.
+    #[test]
+    fn packets_that_are_cut_leave_as_they_came() {
+        let mut fragment = ipv4(&datagram(127));
+        fragment[6] = 0x20;
+        let behind = ipv6(60, &[UDP, 0, 1, 4, 0, 0, 0, 0], &datagram(127));
+        for whole in [ipv4(&datagram(127)), plain_ipv6(&datagram(127)), fragment, behind] {
+            for length in 0..whole.len() {
+                let came = &whole[..length];
+                assert_eq!(rewritten(came, 3), (Outcome::Other, came.to_vec()), "{length} of {whole:x?}");
+            }
+        }
+    }
+
+    /// Bits of the field of fragments: the reserved one and DF say nothing of fragments, MF and the offset do.
+    #[test]
+    fn any_fragment_is_left_alone() {
+        for (bits, expected) in [
+            (0x4000, Outcome::Lowered),
+            (0x8000, Outcome::Lowered),
+            (0x2000, Outcome::Fragment),
+            (0x6000, Outcome::Fragment),
+            (0x0001, Outcome::Other),
+            (0x3fff, Outcome::Other),
+            (0x1000, Outcome::Other),
+        ] {
+            let mut came = ipv4(&datagram(127));
+            came[6..8].copy_from_slice(&u16::to_be_bytes(bits));
+            let (outcome, left) = rewritten(&came, 3);
+            assert_eq!((outcome, left == came), (expected, expected != Outcome::Lowered), "{bits:x}");
+        }
+        // In IPv6 the header itself: whether more follow (1) or none, behind others, and before others.
+        let header = |next: u8, field: u16| [&[next, 0][..], &field.to_be_bytes(), &[0, 0, 0, 9]].concat();
+        let options = |next: u8| vec![next, 0, 1, 4, 0, 0, 0, 0];
+        for (first, headers, expected) in [
+            (44, header(UDP, 0), Outcome::Fragment),
+            (44, header(UDP, 6), Outcome::Fragment), // reserved bits
+            (44, header(UDP, 8), Outcome::Other),
+            (0, [options(44), header(UDP, 1)].concat(), Outcome::Fragment),
+            (44, [header(60, 1), options(UDP)].concat(), Outcome::Fragment),
+            (0, [options(44), header(UDP, 0xfff9)].concat(), Outcome::Other),
+            (0, options(0).repeat(8), Outcome::Other), // more than are followed
+        ] {
+            let came = ipv6(first, &headers, &datagram(127));
+            assert_eq!(rewritten(&came, 3), (expected, came.clone()), "{headers:x?}");
+        }
+    }
+
+    /// The options of IPv4, as many as there can be, are no part of the datagram, also where they look like one.
+    #[test]
+    fn options_of_ipv4_are_skipped() {
+        let scone = datagram(127);
+        for words in 1..=10u8 {
+            let mut came = ipv4(&scone);
+            let options = [udp(&scone)[..8].to_vec(), scone[..15].to_vec(), vec![0; 17]].concat();
+            came.splice(20..20, options[..4 * usize::from(words)].iter().copied());
+            (came[0], came[3]) = (0x45 + words, came[3] + 4 * words);
+            let (at, (outcome, left)) = (20 + 4 * usize::from(words), rewritten(&came, 3));
+            assert_eq!((outcome, signal(&left, at), is_right(&left, at)), (Outcome::Lowered, 3, true));
+            assert_eq!((&left[..at], &left[at + 10..]), (&came[..at], &came[at + 10..]));
+            // A header longer than its packet.
+            came[3] = 20;
+            assert_eq!(rewritten(&came, 3), (Outcome::Other, came));
+        }
+    }
+
+    /// Packets behind the SCONE packet, several of which share a datagram, leave as they came; before them it counts
+    /// only at the front, and once.
+    #[test]
+    fn coalesced_packets_are_left_alone() {
+        let scone = &datagram(127)[..15];
+        let long =
+            |version: u8, rest: usize| [&[0xc3, 0, 0, 0, version, 8][..], &[7; 8], &[0], &vec![0x5a; rest]].concat();
+        let short = [&[0x41][..], &[7; 8], &[0x5a; 30]].concat();
+        let check = |payload: &[u8], expected: Outcome| {
+            for (packet, udp) in [(ipv4 as Maker, 20), (plain_ipv6 as Maker, 40)] {
+                let came = packet(payload);
+                let (outcome, left) = rewritten(&came, 3);
+                assert_eq!((outcome, is_right(&left, udp)), (expected, true), "{payload:x?}");
+                let from = if expected == Outcome::Lowered { udp + 10 } else { 0 };
+                assert_eq!(left[from..], came[from..]);
+            }
+        };
+        for version in [0, 1] {
+            check(&[scone, &long(version, 40)].concat(), Outcome::Lowered);
+            check(&[scone, &long(version, 40), &long(version, 0), &short].concat(), Outcome::Lowered);
+            check(&[&long(version, 0)[..], scone, &short].concat(), Outcome::Other);
+        }
+        check(&[scone, scone, &short].concat(), Outcome::Other);
+        check(&[scone, &[0x41, 7, 7, 7][..]].concat(), Outcome::Other); // too short for its ID
+        check(&[scone, &long(1, 0)[..6]].concat(), Outcome::Other);
+        check(scone, Outcome::Other);
+    }
+
+    /// Each byte of a packet replaced by each value: either it leaves as it came, or it is a SCONE packet whose advice
+    /// is lower now. What costs little to see agrees with what is seen at length.
+    #[test]
+    fn one_wrong_byte_never_misleads() {
+        for (whole, headers) in [(ipv4(&datagram(127)), 20), (plain_ipv6(&datagram(127)), 40)] {
+            for at in 0..whole.len() {
+                for value in 0..=255 {
+                    let mut came = whole.clone();
+                    came[at] = value;
+                    let mut at_length = came.clone();
+                    let seen = rewrite_likely(&mut at_length, false, advice(3), |_| true);
+                    let (outcome, left) = rewritten(&came, 3);
+                    assert_eq!((outcome, &left), (seen, &at_length), "byte {at}: {value}");
+                    if outcome == Outcome::Lowered {
+                        assert_eq!((signal(&left, headers), left[headers + 10..] == came[headers + 10..]), (3, true));
+                    } else {
+                        assert_eq!(left, came, "byte {at}: {value}");
+                    }
+                }
+            }
+        }
+    }
+
     /// The least of a chain of elements, in whatever order.
     #[test]
     fn a_chain_leaves_the_lowest() {
