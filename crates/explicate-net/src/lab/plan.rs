@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use explicate_core::agent::{Address, AgentInit};
+use explicate_core::endpoint::Params;
 use explicate_core::estimate::Choice;
 use explicate_core::rng::Rng;
 use explicate_scenario::model::{Link, Processing, RouterSpec, Scenario};
@@ -249,6 +250,13 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         if group.packet > MTU {
             return no(format!("packets of `{}` are longer than {MTU} B", group.name));
         }
+        if Params::of(&group.values).scone {
+            let why = "no port of the lab advises, and its packets have no room for a SCONE packet";
+            return no(format!(
+                "`scone` of the flows `{}` has no effect: {why}; simulate it, or remove it",
+                group.name
+            ));
+        }
     }
     Ok(())
 }
@@ -416,6 +424,10 @@ mod tests {
         let of_link = |key: &str| refusal(&DUMBBELL.replace("\"10Mbit/s\"", &format!("\"10Mbit/s\", {key}")));
         let scone = of_link("scone = { advise = \"5Mbit/s\" }");
         assert!(scone.contains("`scone` of the link `r1->r2`") && scone.contains("`explicated router`"), "{scone}");
+        let follows = refusal(&DUMBBELL.replace("\"xcp\"", "\"cubic\"\nparams = { scone = true }"));
+        assert!(follows.contains("`scone` of the flows `f`") && follows.contains("or remove it"), "{follows}");
+        let explicit = refusal(&DUMBBELL.replace("\"xcp\"", "\"xcp\"\nparams = { scone = true }"));
+        assert!(explicit.contains("`scone` of the flows `f`"), "{explicit}");
         let measured = of_link("capacity = { measured = \"air_time\" }");
         assert!(measured.contains("`capacity` of the link `r1->r2` is measured"), "{measured}");
         let air = refusal(include_str!("../../../../scenarios/wifi-mesh.toml"));
