@@ -284,6 +284,7 @@ cost-engine: install packages
 	$(PY) bench/cost.py
 	$(PY) bench/cost_million.py --judge
 	$(PY) bench/cost_queue.py --judge
+	$(PY) bench/scone_cost.py --judge
 
 cost-entries: install packages
 	$(PY) bench/cost_rows.py --judge
@@ -303,6 +304,9 @@ cost-million: install packages ## Cost with up to a million flows over 100 links
 
 cost-queue: install packages ## What the event queue costs where times are bad for it; fills docs/performance.md
 	$(PY) bench/cost_queue.py --markdown docs/performance.md
+
+cost-scone: install packages ## What a SCONE element adds to a frame at a router; fills docs/performance.md
+	$(PY) bench/scone_cost.py --markdown docs/performance.md
 
 cost-accept: install packages ## Makes today's counts the ones that `make cost` judges by
 	$(PY) bench/cost_rows.py --accept --markdown docs/performance.md
@@ -341,4 +345,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: compiled long-runs measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint bits modern capacity l4s wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
+.PHONY: compiled long-runs measure stress root help install demo test coverage coverage-python rest test-all lint lint-rust lint-python rust repeat lab hostile linux browser packages python pages papers gallery multiverse joint bits modern capacity l4s wheel extend fuzz-short fuzz cost cost-engine cost-entries cost-rows cost-profile cost-scaling cost-million cost-queue cost-scone cost-accept bench peers kernel-peers kernel-tcp sweep-cost validation docs site clean elsewhere windows workflows dist dist-part dist-try man playground playground-test playground-equal playground-page playground-speed gateway-bench gateway-connections soak ci papers-frozen $(PAPERS:%=papers-%) extend-tree extend-crate
