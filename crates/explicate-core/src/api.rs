@@ -273,8 +273,11 @@ pub trait Router: Send {
     fn writes_into(&self, _packet: &Packet) -> bool {
         false
     }
-    /// The rate that it divides evenly among its flows once they have settled, bytes/s; `None` if its feedback gives no flow a
-    /// rate. For advice to flows that do not read its feedback ([`crate::scone`]).
+    /// The rate that it divides evenly among its flows once they have settled, bytes/s: that of all of them together, at
+    /// the present capacity of the port. It counts no flows. `None` if its feedback gives no flow a rate.
+    ///
+    /// Fair advice ([`crate::scone`], [`crate::wire::scone`]) is a flow's part of it, for flows that do not read the
+    /// feedback. Who advises counts the flows, these too.
     fn shared(&self, _port: &PortView) -> Option<f64> {
         None
     }
@@ -290,11 +293,6 @@ pub trait Router: Send {
     /// When [`Router::on_timer`] is to be called; it changes only there.
     fn next_timer(&self) -> Time {
         Time::NEVER
-    }
-    /// The rate that it has for each flow, bytes/s, for advice to flows that it does not answer
-    /// ([`crate::wire::scone`]); `None` if it computes none.
-    fn fair_rate(&self, _port: &PortView) -> Option<f64> {
-        None
     }
     /// Reports its variables.
     fn probe(&self, put: Probe<'_>);

@@ -308,7 +308,6 @@ pub trait RouterObject: Send {
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView);
     fn on_timer(&mut self, now: Time, port: &PortView);
     fn next_timer(&self) -> Time;
-    fn fair_rate(&self, port: &PortView) -> Option<f64>;
     fn probe(&self, put: Probe<'_>);
     /// A packet will leave at `left`: calls [`Router::on_departure`] with an unknown backlog.
     #[inline(always)]
@@ -370,9 +369,6 @@ impl<R: Router> RouterObject for R {
     }
     fn next_timer(&self) -> Time {
         Router::next_timer(self)
-    }
-    fn fair_rate(&self, port: &PortView) -> Option<f64> {
-        Router::fair_rate(self, port)
     }
     fn probe(&self, put: Probe<'_>) {
         Router::probe(self, put);

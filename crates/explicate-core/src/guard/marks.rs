@@ -65,9 +65,6 @@ impl RouterObject for Marking {
     fn next_timer(&self) -> Time {
         self.controller.next_timer()
     }
-    fn fair_rate(&self, port: &PortView) -> Option<f64> {
-        self.controller.fair_rate(port)
-    }
     fn probe(&self, put: Probe<'_>) {
         self.controller.probe(put);
     }

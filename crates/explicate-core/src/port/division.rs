@@ -1,10 +1,8 @@
 //! Shares by numbers of flows: two classes divide a line so that each flow gets the same, whatever the numbers of
 //! flows are, and one class may use what the other leaves.
 //!
-//! Every interval the share of a class becomes n_own / (n_own + n_other). The number of its flows is n = (sum of b)^2
-//! / (sum of b^2), with b the bytes of a flow (Jain's index times the number of flows): flows that send little count
-//! little. Bytes are kept in a hash table of fixed size, indexed by the flow's number, and halved every second. Short
-//! packets do not count, because most are acknowledgements. A class that sends counts as at least one flow.
+//! Every interval the share of a class becomes n_own / (n_own + n_other), with the numbers of their [`Flows`], which
+//! are halved every second.
 //!
 //! With weights alone, a controller's capacity would be too small while the other class is idle. Its capacity is the
 //! greater of its share and the part that the other class leaves: c max(share, 1 - r / c), where r is the departure
@@ -34,29 +32,44 @@ const SHORT: u16 = 128;
 /// Entries of a table of flows, as a power of two.
 const TABLE_BITS: u32 = 10;
 
-/// The flows of a class.
-struct Flows {
+/// The number of flows by what they send: n = (sum of b)^2 / (sum of b^2), with b the bytes of a flow, which is Jain's
+/// index times the number of flows. Flows that send little count little. Bytes are in a table of 1024 entries by the
+/// flow's number, so that more flows than these share entries. Packets up to 128 bytes do not count, because most are
+/// acknowledgements.
+pub struct Flows {
     bytes: Box<[f64]>,
     sum: f64,
     squares: f64,
 }
 
-impl Flows {
-    fn new() -> Flows {
+impl Default for Flows {
+    fn default() -> Flows {
         Flows { bytes: alloc::vec![0.0; 1 << TABLE_BITS].into_boxed_slice(), sum: 0.0, squares: 0.0 }
     }
-    fn count(&mut self, flow: u32, length: f64) {
+}
+
+impl Flows {
+    /// A packet passes.
+    #[inline]
+    pub fn count(&mut self, packet: &Packet) {
+        if packet.ip_len <= SHORT {
+            return;
+        }
+        let (flow, length) = (packet.transport.flow(), f64::from(packet.ip_len));
         // Fibonacci hashing: consecutive numbers spread as well as random ones.
         let bytes = &mut self.bytes[(flow.wrapping_mul(0x9e37_79b1) >> (32 - TABLE_BITS)) as usize];
         self.sum += length;
         self.squares += (2.0 * *bytes + length) * length;
         *bytes += length;
     }
-    fn number(&self) -> f64 {
+    /// The number; one if none sends.
+    pub fn number(&self) -> f64 {
         if self.squares > 0.0 { (self.sum * self.sum / self.squares).max(1.0) } else { 1.0 }
     }
-    fn age(&mut self) {
-        self.bytes.iter_mut().for_each(|bytes| *bytes = if *bytes < 1.0 { 0.0 } else { *bytes / 2.0 });
+    /// Halves the bytes so many times.
+    pub fn age(&mut self, times: u64) {
+        let kept = 1.0 / (1u64 << times.min(63)) as f64;
+        self.bytes.iter_mut().for_each(|bytes| *bytes = if *bytes < 1.0 { 0.0 } else { *bytes * kept });
         self.sum = self.bytes.iter().sum();
         self.squares = self.bytes.iter().map(|bytes| bytes * bytes).sum();
     }
@@ -84,24 +97,15 @@ pub(super) struct Division {
 
 impl Division {
     pub(super) fn new() -> Division {
-        let flows = [Flows::new(), Flows::new()];
-        Division { flows, sent: [0; 2], rates: [0.0; 2], began: Time::ZERO, moves: 0, due: EVERY }
+        Division { flows: Default::default(), sent: [0; 2], rates: [0.0; 2], began: Time::ZERO, moves: 0, due: EVERY }
     }
     /// A packet of a class arrived.
     pub(super) fn arrived(&mut self, class: usize, packet: &Packet) {
-        if packet.ip_len > SHORT {
-            self.flows[class].count(packet.transport.flow(), packet.ip_len as f64);
-        }
+        self.flows[class].count(packet);
     }
     /// Bytes of a class departed.
     pub(super) fn departed(&mut self, class: usize, bytes: u16) {
         self.sent[class] += bytes as u64;
-    }
-    /// The number of flows of both classes together; at least one.
-    pub(super) fn flows(&self) -> f64 {
-        let sum: f64 = self.flows.iter().map(|flows| flows.sum).sum();
-        let squares: f64 = self.flows.iter().map(|flows| flows.squares).sum();
-        if squares > 0.0 { (sum * sum / squares).max(1.0) } else { 1.0 }
     }
     /// The new parts of the classes; `capacity` is that of the line, bytes/s.
     pub(super) fn moved(&mut self, now: Time, capacity: f64) -> [Part; 2] {
@@ -116,7 +120,7 @@ impl Division {
         self.moves += 1;
         if self.moves == AGES {
             self.moves = 0;
-            self.flows.iter_mut().for_each(Flows::age);
+            self.flows.iter_mut().for_each(|flows| flows.age(1));
         }
         let first = (numbers[0] / (numbers[0] + numbers[1])).clamp(LEAST, 1.0 - LEAST);
         let taken = |class: usize| Some(self.rates[class] / capacity).filter(|r| *r > LITTLE).unwrap_or(0.0);
@@ -155,16 +159,18 @@ mod tests {
         assert_eq!(division.moved(Time::secs(41), 1e6)[0].share, 0.5);
     }
 
-    /// Three flows of 1000 B in one class, two of 1000 and one of 500 in the other: 5500^2 / 5,250,000.
+    /// 64,000 B halved six times are as much as 1000 B.
     #[test]
-    fn flows_of_both_classes_are_alike() {
-        let mut division = Division::new();
-        assert_eq!(division.flows(), 1.0, "none sends");
-        (0..3).for_each(|i| division.arrived(0, &data(i, 1000)));
-        assert!((division.flows() - 3.0).abs() < 1e-9, "the other class is idle");
-        (10..12).for_each(|i| division.arrived(1, &data(i, 1000)));
-        division.arrived(1, &data(12, 500));
-        assert!((division.flows() - 5500.0 * 5500.0 / 5.25e6).abs() < 1e-9, "{}", division.flows());
+    fn flows_that_stop_are_forgotten() {
+        let mut flows = Flows::default();
+        assert_eq!(flows.number(), 1.0, "none sends");
+        (0..64).for_each(|_| flows.count(&data(1, 1000)));
+        flows.age(6);
+        flows.count(&data(2, 1000));
+        assert_eq!(flows.number(), 2.0, "two alike");
+        flows.age(u64::MAX);
+        flows.age(1);
+        assert_eq!(flows.number(), 1.0, "none sends");
     }
 
     #[test]

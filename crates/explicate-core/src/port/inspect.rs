@@ -70,18 +70,19 @@ impl Port {
         }
     }
 
-    /// The rate of each flow if all at this port had the same, bytes/s: the capacity divided by the number of flows
-    /// where two classes [divide](Port::divide_by_flows) the line, otherwise what the one controller computes, if it
-    /// does. Catch up first.
-    pub fn fair_rate(&self) -> Option<f64> {
-        let Some(scheduler) = self.scheduler.as_deref() else {
-            return self.control.router.as_deref()?.fair_rate(&self.view);
+    /// The rate that flows at this port share evenly, bytes/s: the capacity where two classes
+    /// [divide](Port::divide_by_flows) the line by numbers of flows, otherwise what the one controller
+    /// [divides](crate::api::Router::shared). `None` if nothing divides it. Catch up first.
+    pub fn shared(&self) -> Option<f64> {
+        let (class, view) = match self.scheduler.as_deref() {
+            None => (&self.control, self.view),
+            Some(scheduler) if scheduler.division.is_some() => return Some(self.view.capacity),
+            Some(scheduler) if scheduler.classes.len() == 1 => {
+                (&scheduler.classes[0].control, scheduler.view(0, self.view.capacity))
+            }
+            Some(_) => return None,
         };
-        if let Some(division) = &scheduler.division {
-            return Some(self.view.capacity / division.flows());
-        }
-        let [class] = &scheduler.classes[..] else { return None };
-        class.control.router.as_deref()?.fair_rate(&scheduler.view(0, self.view.capacity))
+        class.router.as_deref()?.shared(&view)
     }
 
     /// Number of classes with queues of their own.

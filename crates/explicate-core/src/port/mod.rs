@@ -37,6 +37,7 @@ pub mod stats;
 pub use class::Class;
 use class::QueueControl;
 use class_scheduler::ClassScheduler;
+pub use division::Flows;
 use fast::ring::Ring;
 pub use impairments::Equipment;
 use impairments::Impairments;

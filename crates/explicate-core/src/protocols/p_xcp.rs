@@ -106,8 +106,8 @@ impl Router for PXcpRouter {
     fn next_timer(&self) -> Time {
         self.xcp.next_timer()
     }
-    fn fair_rate(&self, port: &PortView) -> Option<f64> {
-        self.xcp.fair_rate(port)
+    fn shared(&self, port: &PortView) -> Option<f64> {
+        self.xcp.shared(port)
     }
     fn probe(&self, put: Probe<'_>) {
         self.xcp.probe(put);

@@ -353,9 +353,6 @@ impl Router for RcpRouter {
     fn next_timer(&self) -> Time {
         self.next
     }
-    fn fair_rate(&self, _port: &PortView) -> Option<f64> {
-        Some(self.law.rate)
-    }
     fn probe(&self, put: Probe<'_>) {
         put("rate_bps", 8.0 * self.law.rate);
         put("avg_rtt_s", self.law.rtt);
@@ -414,7 +411,7 @@ mod tests {
         let mut r = router();
         (r.law.rate, r.law.rtt) = (C, 0.1);
         r.on_timer(Time::millis(10), &view(0));
-        assert_eq!((r.law.rate, r.fair_rate(&view(0))), (C, Some(C)));
+        assert_eq!(r.law.rate, C);
         assert_eq!(router().law.rate, 0.05 * C);
     }
 

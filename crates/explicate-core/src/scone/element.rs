@@ -160,9 +160,6 @@ impl RouterObject for Element {
     fn shared(&self, port: &PortView) -> Option<f64> {
         self.controller.as_ref()?.shared(port)
     }
-    fn fair_rate(&self, port: &PortView) -> Option<f64> {
-        self.controller.as_ref()?.fair_rate(port)
-    }
     fn probe(&self, put: Probe<'_>) {
         if let Some(controller) = &self.controller {
             controller.probe(put);
@@ -224,7 +221,7 @@ mod tests {
     /// Of 10 Mbit/s two flows that send 6 and 4 get half each, by a controller that divides it.
     #[test]
     fn fair_is_what_the_controller_divides() {
-        for (name, divided) in [("xcp", 10e6), ("rcp", 10e6)] {
+        for (name, divided) in [("xcp", 10e6), ("p_xcp", 10e6), ("rcp", 10e6)] {
             let controller = testing::router(registry::protocol(name).unwrap());
             assert_eq!(controller.shared(&view(0)).map(|bytes| 8.0 * bytes), Some(divided));
             let mut element = Element::new(Advises::Fair, Some(controller));

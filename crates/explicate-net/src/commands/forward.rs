@@ -130,10 +130,10 @@ fn open<'a>(
 
 /// The SCONE element of a port.
 fn advising(name: &str, port: &Port, basis: Basis) -> Result<Box<Scone>> {
-    if basis == Basis::Fair && port.fair_rate().is_none() {
+    if basis == Basis::Fair && port.shared().is_none() {
         return Err(Error::Input(format!(
-            "{name}: `scone = {{ advise = \"fair\" }}`: this port has no rate for one flow, because its controller \
-             computes none and its line is not shared by numbers of flows; leave out `classes` and `share_by_flows`, \
+            "{name}: `scone = {{ advise = \"fair\" }}`: this port has no rate that flows share, because its controller \
+             divides none and its line is not shared by numbers of flows; leave out `classes` and `share_by_flows`, \
              or advise a rate, as in \"45Mbit/s\""
         )));
     }
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
     use crate::metrics::text_of;
 
-    /// A port that shares its line by numbers of flows has a fair rate, and so has one whose controller computes one.
+    /// A port that shares its line by numbers of flows has a fair rate, and so has one whose controller divides it.
     #[test]
     fn a_port_without_a_fair_rate_is_refused() {
         let judged = |controller: &str, more: &str| {

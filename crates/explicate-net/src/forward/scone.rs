@@ -1,7 +1,7 @@
 //! SCONE at an output: rewrites the advice in QUIC packets that leave ([`explicate_core::wire::scone`]), and finds the
 //! rate to advise.
 
-use explicate_core::port::Port;
+use explicate_core::port::{Flows, Port};
 use explicate_core::units::Time;
 use explicate_core::wire::scone::{Advice, Counters, Element};
 
@@ -9,6 +9,8 @@ use super::frame::Parsed;
 
 /// Least interval between two changes of an advice that is not configured.
 const INTERVAL: Time = Time::millis(100);
+/// Time after which the bytes of flows count half.
+const AGE: Time = Time::secs(1);
 /// Time over which it is averaged, s. An endpoint follows the lowest advice of a monitoring period, so that a dip of a
 /// moment would count for all of it.
 const AVERAGED: f64 = 5.0;
@@ -21,7 +23,7 @@ const CUT: f64 = 1.005;
 pub enum Basis {
     /// This rate, bit/s.
     Rate(f64),
-    /// The port's fair rate of a flow ([`Port::fair_rate`]).
+    /// What flows [share](Port::shared) at the port, divided by the number of all flows that leave.
     Fair,
     /// The rate at which the port sends while packets wait in it.
     Measured,
@@ -31,6 +33,7 @@ pub enum Basis {
 pub struct Scone {
     element: Element,
     basis: Basis,
+    flows: Flows,
     /// The mean of the rates that were found, bytes/s; none before the first.
     mean: Option<f64>,
     /// The end of the last interval, the bytes that had been sent, and whether the queue has been empty since.
@@ -46,7 +49,7 @@ impl Scone {
         if let Basis::Rate(bits) = basis {
             element.advice = Advice::at_most(bits);
         }
-        Scone { element, basis, mean: None, since: Time::ZERO, bytes: 0, idle: true }
+        Scone { element, basis, flows: Flows::default(), mean: None, since: Time::ZERO, bytes: 0, idle: true }
     }
     /// Its advice at present.
     pub fn advice(&self) -> Advice {
@@ -71,7 +74,10 @@ impl Scone {
         let seconds = elapsed.as_secs_f64();
         let found = match self.basis {
             Basis::Rate(_) => None,
-            Basis::Fair => port.fair_rate(),
+            Basis::Fair => {
+                self.flows.age(now.0 / AGE.0 - self.since.0 / AGE.0);
+                port.shared().map(|shared| shared / self.flows.number())
+            }
             Basis::Measured => (!self.idle).then(|| CUT * (bytes - self.bytes) as f64 / seconds),
         };
         if let Some(rate) = found {
@@ -86,6 +92,9 @@ impl Scone {
     /// A frame leaves.
     #[inline]
     pub(super) fn pass(&mut self, now: Time, bytes: &mut [u8], parsed: &Parsed) {
+        if self.basis == Basis::Fair {
+            self.flows.count(&parsed.packet);
+        }
         if parsed.is_plain() {
             // A checksum is left to hardware, or the frame holds several datagrams.
             let partial = bytes[0] & 1 != 0 || bytes[1] != 0;
@@ -198,49 +207,58 @@ mod tests {
         }
     }
 
-    /// What a packet socket says of a frame: that its checksum is not computed, or that it holds several datagrams.
+    /// What a packet socket says of a frame: that its checksum is not computed, that it holds several datagrams (5, with
+    /// a bit for ECN), or that its checksum was found right (2), which is no obstacle.
     #[test]
     fn unfinished_checksums_are_left_alone() {
-        for (at, value) in [(0, 1), (1, 5)] {
-            let mut m = middle("xcp", "", Basis::Rate(1e6));
-            let mut came = frame(false, 443, true);
-            came[at] = value;
-            assert_eq!(m.send(from_ref(&came), APART, Time::millis(2)), came);
-            assert_eq!(m.counters(), Counters { partial: 2, ..Counters::default() });
+        for ipv6 in [false, true] {
+            for offload in [[1, 0], [3, 0], [0, 5], [1, 0x85], [2, 0]] {
+                let mut m = middle("xcp", "", Basis::Rate(1e6));
+                let mut came = frame(ipv6, 443, true);
+                came[..2].copy_from_slice(&offload);
+                let left = m.send(from_ref(&came), APART, Time::millis(2));
+                let partial = offload != [2, 0];
+                assert_eq!(left == came, partial, "{offload:?}");
+                let (lowered, partial) = if partial { (0, 2) } else { (2, 0) };
+                assert_eq!(m.counters(), Counters { lowered, partial, ..Counters::default() }, "{offload:?}");
+            }
         }
     }
 
-    /// Payloads of other frames look like IP, and are none.
+    /// Payloads of other frames look like IP, and are none; nor is one of the other version.
     #[test]
     fn only_ip_is_ip() {
         let mut m = middle("xcp", "", Basis::Rate(1e6));
-        for kind in [[0x88, 0x47], [8, 6], [0x88, 0xb5]] {
-            let mut came = frame(true, 443, true);
+        for kind in [[0x88, 0x47], [8, 6], [0x88, 0xb5], [8, 0], [0x86, 0xdd]] {
+            let mut came = frame(kind != [0x86, 0xdd], 443, true);
             came[IP - 2..IP].copy_from_slice(&kind);
-            assert_eq!(m.send(from_ref(&came), APART, Time::millis(3)), came);
+            assert_eq!(m.send(from_ref(&came), APART, Time::millis(3)), came, "{kind:x?}");
         }
         assert_eq!(m.counters(), Counters::default());
     }
 
     /// Four flows of 2 Mbit/s on 10 Mbit/s: 2.5 Mbit/s each, and the next lower signal is 27. One flow: all of it, 40.
+    /// Also where the controller has the line alone, though it answers none of these flows.
     #[test]
     fn the_fair_rate_is_the_capacity_by_the_flows() {
-        for (flows, index) in [(4, 27), (1, 40)] {
-            let mut m = middle("xcp", ", share_by_flows = true", Basis::Fair);
-            let frames: Vec<Vec<u8>> = (0..flows).map(|flow| frame(true, 5000 + flow, true)).collect();
-            m.send(&frames, Time::millis(1), Time::secs(20));
-            assert_eq!(m.advice().index(), index, "{flows} flows");
+        for (controller, more) in [("xcp", ", share_by_flows = true"), ("xcp", ""), ("rcp", "")] {
+            for (flows, index) in [(4, 27), (1, 40)] {
+                let mut m = middle(controller, more, Basis::Fair);
+                let frames: Vec<Vec<u8>> = (0..flows).map(|flow| frame(true, 5000 + flow, true)).collect();
+                m.send(&frames, Time::millis(1), Time::secs(20));
+                assert_eq!(m.advice().index(), index, "{flows} flows, {controller}{more}");
+            }
         }
     }
 
     #[test]
-    fn controllers_have_a_fair_rate_or_not() {
+    fn controllers_divide_their_capacity_or_not() {
+        let all = Rate::mbps(10).bytes_per_sec();
         for (controller, has) in [("xcp", true), ("p_xcp", true), ("rcp", true), ("vcp", false), ("abc", false)] {
             let alone = middle(controller, "", Basis::Fair);
-            assert_eq!(alone.output.port.fair_rate().is_some(), has, "{controller}");
+            assert_eq!(alone.output.port.shared(), has.then_some(all), "{controller}");
             let divided = middle(controller, ", share_by_flows = true", Basis::Fair);
-            let all = Rate::mbps(10).bytes_per_sec();
-            assert_eq!(divided.output.port.fair_rate(), Some(all), "{controller}: as long as none sends");
+            assert_eq!(divided.output.port.shared(), Some(all), "{controller}");
         }
     }
 

@@ -127,8 +127,6 @@ pub(crate) struct XcpRouter<H = RateHeader> {
     // The persistent queue and its mean, bytes.
     queue: u64,
     pub(crate) mean_queue: f64,
-    /// Flows that sent in the last interval.
-    flows: f64,
     /// Mean RTT of the flows, seconds.
     pub(crate) avg_rtt: f64,
     pub(crate) interval_began: Time,
@@ -169,8 +167,6 @@ impl<H: Header> XcpRouter<H> {
         let queue = self.mean_queue - p.target_queue;
         let f = p.alpha * spare(y) - p.beta * queue / self.avg_rtt.max(1e-6);
         let shuffle = (p.gamma * y - f.abs()).max(0.0);
-        // The X of one flow's packets sum up to the time that has passed.
-        self.flows = if elapsed > 0.0 { self.sum_x * SECONDS / elapsed } else { 0.0 };
         self.res_pos = shuffle + f.max(0.0);
         self.res_neg = shuffle + (-f).max(0.0);
         self.cp = if self.sum_x > 0.0 { (shuffle + f.max(0.0) * scale) / self.sum_x } else { 0.0 };
@@ -308,10 +304,6 @@ impl<H: Header> Router for XcpRouter<H> {
         self.control_at.min(self.queue_at)
     }
 
-    fn fair_rate(&self, port: &PortView) -> Option<f64> {
-        Some(port.capacity / self.flows.max(1.0))
-    }
-
     fn probe(&self, put: Probe<'_>) {
         put("avg_rtt_s", self.avg_rtt);
         put("persistent_queue_bytes", self.queue as f64);
@@ -374,7 +366,6 @@ mod tests {
         assert!((r.cp * UNITS_PER_SEC - 1.3e6).abs() < 5.0, "{}", r.cp);
         assert_eq!(r.cn, 0.0);
         assert!((r.avg_rtt - 0.1).abs() < 1e-8);
-        assert!((r.fair_rate(&view(0)).unwrap() - C / 2.0).abs() < 5.0, "{}", r.flows);
         // 1.3e6 0.002 and 1.3e6 0.01; a flow's packets together get 50 2600 = 10 13000 = 130000 B/s.
         assert_eq!((departs(&mut r, 0.002), departs(&mut r, 0.01)), (2600, 13_000));
     }
