@@ -18,9 +18,11 @@
 //! | p_C | `base` twice | 1 | p'^2 | equation 2 |
 //! | p_CL | `coupled` | 2^-32 | k p' | equation 3 |
 //! | k | `coupling` | 1 | 2 | section 2.5.1, appendix C.2 |
-//! | p'_L | | 1 | 0 to `step`, then 1 | figure 5 |
+//! | p'_L | `native` | 2^-32 | 0 to `step`, 1 from `step` + `ramp` on | figure 5 |
 //! | p_L | `signal` | 1 | max(p'_L, p_CL) | equation 4 |
 //! | minTh | `step` | s | 0.001; 0.0008 in figure 2 | Linux 6.18 (`sch_dualpi2.c`) |
+//! | range | `ramp` | s | 0; 0.0004 in figure 2 | Linux 6.18 |
+//! | Th_len | `floor` | packets | 0; 1 in figure 2 | Linux 6.18 (`min_qlen_step`) |
 //! | p_Cmax | | 1 | 1 / k^2, where k p' is 1 | appendix A.2 |
 //! | weight of C | `share` | 1 | 0.1; 1/16 in section 4.2.2, as an example | Linux 6.18 |
 //!
@@ -35,21 +37,22 @@
 //! The ECN field of a *packet* chooses the queue. A flow whose packets have both codes is served out of order: VCP and
 //! ABC write both.
 //!
-//! Slow lines: 1500 bytes take more than a millisecond below 12 Mbit/s. There every packet is marked that has waited
-//! for one, as with Linux's defaults. Appendix A.2 warns of that, and spares a packet that is alone in L.
+//! Slow lines: 1500 bytes take more than a millisecond below 12 Mbit/s. There Linux's defaults mark every packet that
+//! has waited for one, and the line is not kept busy. Appendix A.2 warns of that. What it computes is `step = "800us"`,
+//! `ramp = "400us"`, `floor = 1`.
 //!
 //! Deviations:
 //! 1. RFC 9332 was read whole, and section 5 of RFC 9331. What they demand of the queues (section 2.5.1) is done. Not
 //!    done of what they recommend are statistics of each queue but the waits of its last packet (2.5.2.2), and reports
 //!    of overload (2.5.2.3). The ECN field is the only classifier, so no packet is in the wrong queue (2.5.1.1). A port
 //!    without L4S has another discipline, to which ECT(1) is ECN-capable (RFC 3168); RFC 9331 section 5.1 has it not.
-//! 2. Where Linux 6.18 and the examples of appendix A differ, this is Linux. L's own marks are a step at 1 ms and not
-//!    a ramp from 0.8 to 1.2 ms, which the RFC recommends since senders can learn sooner from it (A.1, note c); and a
-//!    packet alone in L is marked, too (Th_len of A.2 is 0, Linux's `min_qlen_step`).
+//! 2. Where Linux 6.18 and the examples of appendix A differ, the defaults are Linux's: a step, and no `floor`. The RFC
+//!    recommends a ramp, from which senders can learn sooner (A.1, note c).
 //! 3. Marks and drops are drawn, as in Linux. In figure 4 likelihoods are added up, and each whole one is a mark: their
 //!    distances are even.
 //! 4. Nothing is signalled by p' while fewer than two full packets wait behind the one that leaves, as in Linux; A.1
-//!    counts it in.
+//!    counts it in. `floor` does count it. Linux compares the queue that a packet finds when it comes, so that the last
+//!    one of a burst is marked, too.
 //! 5. The probability is updated when a packet comes or goes, for all multiples of Tupdate since, each with the delay
 //!    of that time. The result is that of a timer; a sample between two packets shows the last update.
 //! 6. Where Linux's 32 bits wrap, the probability stays at its bound: a delay that falls by more than 0.31 s between
@@ -64,7 +67,7 @@ use alloc::vec::Vec;
 
 use super::common::{Fifo, Limit, QueueLimit};
 use crate::api::Probe;
-use crate::params::{Bytes, Conflict, Fraction, Info, Number, Seconds, parameters};
+use crate::params::{Bytes, Conflict, Fraction, Info, Number, Packets, Seconds, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Dropped, QdiscInit, QdiscKind, Queued, ResolvedQueue};
 use crate::rng::Rng;
 use crate::units::Time;
@@ -86,8 +89,12 @@ parameters! {
         beta: Number = 3.2, in 0.0..=1e4, "RFC 9332 appendix A";
         /// Coupling factor k, a whole number: L's packets are marked with k times the root of C's probability.
         coupling: Number = 2.0, in 1.0..=255.0, "RFC 9332 section 2.5.1";
-        /// Delay beyond which every packet of L is marked.
+        /// Delay beyond which packets of L are marked.
         step: Seconds = 0.001, in 0.0..=10.0, "Linux 6.18, sch_dualpi2.c";
+        /// Further delay at which all are; up to there the share rises evenly. 0s: a step.
+        ramp: Seconds = 0.0, in 0.0..=1.0, "RFC 9332 appendix A; Linux 6.18, sch_dualpi2.c";
+        /// A packet of L is not marked for its delay while no more than so many wait there, itself included.
+        floor: Packets = 0.0, in 0.0..=1e6, "RFC 9332 appendix A.2; Linux 6.18, sch_dualpi2.c";
         /// Share of the line that C has at least while packets wait there; whole percents.
         share: Fraction = 0.1, in 0.0..=1.0, "RFC 9332 section 4.2.2; Linux 6.18, sch_dualpi2.c";
         /// A full packet: nothing is dropped or marked by probability while fewer bytes than two of them wait.
@@ -190,6 +197,9 @@ impl Law {
 struct DualPi2Queue {
     law: Law,
     step: Time,
+    /// Nanoseconds.
+    ramp: u64,
+    floor: u32,
     /// k.
     coupling: u64,
     /// Two full packets, bytes.
@@ -215,6 +225,8 @@ impl DualPi2Queue {
         DualPi2Queue {
             law: Law::new(&params),
             step: Time::from_secs_f64(params.step),
+            ramp: Time::from_secs_f64(params.ramp).0,
+            floor: params.floor as u32,
             coupling: (params.coupling + 0.5) as u64,
             least: 2 * params.mtu as u64,
             weight,
@@ -238,17 +250,30 @@ impl DualPi2Queue {
     fn coupled(&self) -> u64 {
         self.coupling * self.law.probability as u64
     }
-    /// Whether the probabilities drop a packet of a queue, and whether they mark it.
+    /// p'_L of a packet that has left L, in 2^-32; above [`CERTAIN`] it is 1.
     #[inline]
-    fn signal(&mut self, low: bool, capable: bool) -> (bool, bool) {
+    fn native(&self, waited: Time) -> u64 {
+        let over = waited.since(self.step).0;
+        if over == 0 || self.low.packets() < self.floor {
+            0
+        } else if over >= self.ramp {
+            CERTAIN + 1
+        } else {
+            (over << 32) / self.ramp
+        }
+    }
+    /// Whether a packet that has left a queue is dropped, and whether it is marked. `native` is p'_L, 0 in C.
+    #[inline]
+    fn signal(&mut self, low: bool, capable: bool, native: u64) -> (bool, bool) {
         let (base, coupled) = (self.law.probability as u64, self.coupled());
         if base == 0 || self.low.bytes() + self.classic.bytes() < self.least {
-            return (false, false);
+            let drawn = 0 < native && native <= CERTAIN;
+            return (false, if drawn { self.rng.next_u64() & CERTAIN < native } else { native > 0 });
         }
         let (overload, draw) = (coupled > CERTAIN, self.rng.next_u64());
         let (one, other) = (draw & CERTAIN, draw >> 32);
         if low && !overload {
-            return (false, one < coupled);
+            return (false, one < coupled.max(native));
         }
         // Both of two draws: the square.
         let square = one < base && other < base;
@@ -278,7 +303,9 @@ impl ActiveQueue for DualPi2Queue {
                 self.credit = self.first_credit;
                 return None;
             };
-            let (drop, mut mark) = self.signal(low, packet.capable);
+            let waited = now.since(packet.since);
+            let native = if low { self.native(waited) } else { 0 };
+            let (drop, mark) = self.signal(low, packet.capable, native);
             if drop {
                 dropped.push((packet, DropCause::Early));
                 continue;
@@ -286,9 +313,7 @@ impl ActiveQueue for DualPi2Queue {
             if both {
                 self.credit += packet.bytes as i64 * if low { self.weight } else { self.weight - WEIGHTS };
             }
-            let waited = now.since(packet.since);
             self.waited[!low as usize] = waited;
-            mark |= low && waited > self.step;
             return Some((packet, mark));
         }
     }
@@ -321,7 +346,8 @@ mod tests {
 
     /// 100,000 updates. The numbers are those of a program of 30 lines outside the repository, compiled by a C
     /// compiler, with the arithmetic of Linux 6.18 (`calculate_probability`, `dualpi2_scale_alpha_beta`): delays by a
-    /// linear congruence, of up to 30 ms, now and then of 240 ms or none. The hash is FNV-1a of the probabilities' bytes.
+    /// linear congruence, of up to 30 ms, now and then of 240 ms or none. The hash is FNV-1a of the probabilities'
+    /// bytes.
     #[test]
     fn the_law_is_linuxs() {
         let mut law = queue(&[]).law;
@@ -435,7 +461,7 @@ mod tests {
         let (low, capable) = (ecn == Ecn::Capable1, ecn != Ecn::NotCapable);
         let (mut drops, mut marks) = (0, 0);
         for _ in 0..20_000 {
-            let (drop, mark) = q.signal(low, capable);
+            let (drop, mark) = q.signal(low, capable, 0);
             assert!(!(drop && mark));
             drops += drop as u32;
             marks += mark as u32;
@@ -469,6 +495,40 @@ mod tests {
             assert_eq!(q.dequeue(Time::micros(us), &mut dropped).map(|(_, mark)| mark), Some(mark), "{us} {ecn:?}");
         }
         assert_eq!(q.waited, [Time::micros(1001), Time::micros(9000)]);
+    }
+
+    /// Figure 5 with 0.8 and 0.4 ms, and equation 4: the larger of both, not their sum. 20,000 packets each, p' = 0.1.
+    #[test]
+    fn a_ramp_marks_a_share_that_rises_with_the_delay() {
+        let share = |base: f64, us: u64| {
+            let settings = [("step", 0.0008), ("ramp", 0.0004), ("interval", 10.0), ("mtu", 100.0)];
+            let (mut q, mut dropped) = (queue(&settings), Dropped::new());
+            arrive(&mut q, Time::ZERO, 0, Ecn::Capable1, &mut dropped);
+            q.law.probability = (base * CERTAIN as f64) as u32;
+            let mark = |q: &mut DualPi2Queue| {
+                let native = q.native(Time::micros(us));
+                q.signal(true, true, native).1
+            };
+            (0..20_000).filter(|_| mark(&mut q)).count() as f64 / 20_000.0
+        };
+        for (us, alone, coupled) in
+            [(800, 0.0, 0.2), (820, 0.05, 0.2), (900, 0.25, 0.25), (1000, 0.5, 0.5), (1200, 1.0, 1.0), (9000, 1.0, 1.0)]
+        {
+            let (a, c) = (share(0.0, us), share(0.1, us));
+            assert!((a - alone).abs() < 0.014 && (c - coupled).abs() < 0.014, "{us} us: {a} and {c}");
+        }
+    }
+
+    /// Of three packets that have waited too long, the last one has no other behind it.
+    #[test]
+    fn few_packets_of_l_are_not_marked_for_their_delay() {
+        for (floor, expected) in [(0.0, [true, true, true]), (1.0, [true, true, false]), (2.0, [true, false, false])] {
+            let (mut q, mut dropped) = (queue(&[("floor", floor)]), Dropped::new());
+            (0..3).for_each(|handle| arrive(&mut q, Time::ZERO, handle, Ecn::Capable1, &mut dropped));
+            arrive(&mut q, Time::ZERO, 3, Ecn::NotCapable, &mut dropped);
+            let marks = [(); 3].map(|()| q.dequeue(Time::millis(5), &mut dropped).is_some_and(|(_, mark)| mark));
+            assert_eq!(marks, expected, "{floor}");
+        }
     }
 
     #[test]
