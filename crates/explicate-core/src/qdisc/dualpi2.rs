@@ -38,14 +38,15 @@
 //! ABC write both.
 //!
 //! Slow lines: 1500 bytes take more than a millisecond below 12 Mbit/s. There Linux's defaults mark every packet that
-//! has waited for one, and the line is not kept busy. Appendix A.2 warns of that. What it computes is `step = "800us"`,
-//! `ramp = "400us"`, `floor = 1`.
+//! has waited for one. Appendix A.2 warns of that. What it computes is `step = "800us"`, `ramp = "400us"`,
+//! `floor = 1`.
 //!
 //! Deviations:
-//! 1. RFC 9332 was read whole, and section 5 of RFC 9331. What they demand of the queues (section 2.5.1) is done. Not
-//!    done of what they recommend are statistics of each queue but the waits of its last packet (2.5.2.2), and reports
-//!    of overload (2.5.2.3). The ECN field is the only classifier, so no packet is in the wrong queue (2.5.1.1). A port
-//!    without L4S has another discipline, to which ECT(1) is ECN-capable (RFC 3168); RFC 9331 section 5.1 has it not.
+//! 1. Of RFC 9332 sections 2 and 4.2 and appendices A and C were read, of RFC 9331 sections 4 to 5.3. What they demand
+//!    of the queues (section 2.5.1) is done. Not done of what they recommend are statistics of each queue but the waits
+//!    of its last packet (2.5.2.2), and reports of overload (2.5.2.3). The ECN field is the only classifier, so no
+//!    packet is in the wrong queue (2.5.1.1). A port without L4S has another discipline, to which ECT(1) is ECN-capable
+//!    (RFC 3168); RFC 9331 section 5.1 has it not.
 //! 2. Where Linux 6.18 and the examples of appendix A differ, the defaults are Linux's: a step, and no `floor`. The RFC
 //!    recommends a ramp, from which senders can learn sooner (A.1, note c).
 //! 3. Marks and drops are drawn, as in Linux. In figure 4 likelihoods are added up, and each whole one is a mark: their
