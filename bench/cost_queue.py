@@ -10,16 +10,13 @@ events, divided by the insertions and removals.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from callgrind import ENGINE, count
-from shared import ROOT, replace_between
+from shared import ROOT, print_and_judge
 
 PROGRAM = ENGINE.with_name("queue_cost")
 SIZES = (1 << 11, 1 << 15)
@@ -75,21 +72,5 @@ def judge(counts: Counts) -> Iterator[str]:
             yield f"event queue, {name}: {counted:.0f} instructions an operation, limit {limit}"
 
 
-def main() -> None:
-    """Count; print, judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--markdown", type=Path, help="document whose table is replaced")
-    parser.add_argument("--judge", action="store_true", help="compare with the limits")
-    options = parser.parse_args()
-    counts = measure()
-    print(table(counts))
-    if options.markdown:
-        replace_between(options.markdown, table(counts), "queue")
-    if options.judge:
-        wrong = list(judge(counts))
-        if wrong:
-            sys.exit("\n".join(wrong))
-
-
 if __name__ == "__main__":
-    main()
+    print_and_judge(__doc__, "queue", measure, table, judge)

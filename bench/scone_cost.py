@@ -11,16 +11,13 @@ the dearest of the three kinds of advice. A SCONE packet is in the first datagra
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from callgrind import ENGINE, count
-from shared import ROOT, replace_between
+from shared import ROOT, print_and_judge
 
 PROGRAM = ENGINE.with_name("frame_cost")
 FRAMES = 4000
@@ -69,21 +66,5 @@ def judge(counts: Counts) -> Iterator[str]:
             yield f"SCONE element, {name}: {beside / without - 1:+.1%} instructions a frame, limit {LIMIT - 1:+.0%}"
 
 
-def main() -> None:
-    """Count; print, judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--markdown", type=Path, help="document whose table is replaced")
-    parser.add_argument("--judge", action="store_true", help="compare with the limit")
-    options = parser.parse_args()
-    counts = measure()
-    print(table(counts))
-    if options.markdown:
-        replace_between(options.markdown, table(counts), "scone")
-    if options.judge:
-        wrong = list(judge(counts))
-        if wrong:
-            sys.exit("\n".join(wrong))
-
-
 if __name__ == "__main__":
-    main()
+    print_and_judge(__doc__, "scone", measure, table, judge)
