@@ -9,9 +9,8 @@ use quinn::Endpoint;
 use crate::cli::Keys;
 use crate::error::{Error, Result};
 use crate::files::pairing::{Invitation, State};
-use crate::files::sending::{Counters, Failure, LEAST_WINDOW, Sending};
+use crate::files::sending::{Counters, Failure, Sending, limits};
 use crate::files::socket;
-use crate::gateway::config::Limits;
 use crate::gateway::controller::ControllerConfig;
 use crate::gateway::identity::{Identity, PublicKey};
 use crate::gateway::transport::Transport;
@@ -50,8 +49,7 @@ impl<'a> Far<'a> {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let limits = Limits { peer_bytes: LEAST_WINDOW, connection_bytes: Some(LEAST_WINDOW), ..Limits::default() };
-        socket::open(any, &self.identity, config, rate, limits, None)
+        socket::open(any, &self.identity, config, rate, limits(), None)
     }
     /// Connects to it.
     pub(super) async fn connect(

@@ -20,17 +20,13 @@ use crate::address::resolve;
 use crate::cli::{Guard, Send};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
+use crate::files::again::{self, Program};
 use crate::files::sending::{Content, Counters, Failure, Sending};
-use crate::files::socket::{self, Close, TURN};
+use crate::files::socket::{self, Close};
 use crate::files::tree;
 use crate::gateway::controller::{ControllerConfig, is_of_udp};
 use crate::gateway::transport::Transport;
 use crate::sys;
-
-/// What may be the cause of a silence.
-const SILENT: &str = "is `explicated recv` running there, and does UDP reach its port?";
-/// Between two attempts to go on.
-const AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &Send) -> Result<()> {
     let config = controller_config(args)?;
@@ -161,76 +157,13 @@ impl<'a> Run<'a> {
         far: &mut Far<'_>,
         mut content: Content,
     ) -> std::result::Result<(), String> {
-        let timeout = Duration::from_secs_f64(self.args.patience);
-        let mut moved = (Clock::start(), 0);
-        loop {
-            let outcome = self.once(ends, far, &mut content).await;
-            let why = match outcome {
-                Err(Failure::Lost(why)) => why,
-                other => {
-                    return other.map_err(|failure| failure.to_string());
-                }
-            };
-            let received = self.counters.written.load(Ordering::Relaxed);
-            if received > moved.1 {
-                moved = (Clock::start(), received);
-            }
-            if moved.0.elapsed() > timeout || sys::stopped() || matches!(content, Content::Filler(..)) {
-                return Err(why);
-            }
-            complain(format!("{why}; trying again"));
-            tokio::time::sleep(AGAIN).await;
-        }
-    }
-
-    async fn once(
-        &mut self,
-        ends: (&Endpoint, &Transport),
-        far: &mut Far<'_>,
-        content: &mut Content,
-    ) -> std::result::Result<(), Failure> {
-        let connecting = far.connect(ends, self.counters.clone());
-        let timeout = Duration::from_secs_f64(self.args.patience);
-        let sending = tokio::select! {
-            connected = connecting => Arc::new(connected?),
-            () = tokio::time::sleep(timeout) => {
-                return Err(Failure::Final(format!("{} does not answer; {SILENT}", self.args.peer)));
-            }
-            () = stop() => return Err(Failure::Final("interrupted".to_string())),
-        };
-        far.pair(&sending).await?;
-        let work = sending.send(content);
-        tokio::pin!(work);
-        let mut heard = (Clock::start(), 0);
-        let outcome = loop {
-            tokio::select! {
-                outcome = &mut work => break outcome,
-                () = tokio::time::sleep(TURN) => {}
-            }
-            if let Err(e) = self.look(&sending) {
-                break Err(Failure::Final(e.to_string()));
-            }
-            let arrived = sending.connection.stats().udp_rx.datagrams;
-            if arrived != heard.1 {
-                heard = (Clock::start(), arrived);
-            }
-            if sys::stopped() {
-                break Err(Failure::Final("interrupted".to_string()));
-            }
-            if heard.0.elapsed() > timeout {
-                break Err(Failure::Final(format!("{} does not answer any more", self.args.peer)));
-            }
-        };
-        let last_look = self.look(&sending).map_err(|e| Failure::Final(e.to_string()));
-        let outcome = outcome.and(last_look);
-        self.lost += sending.connection.stats().path.lost_packets;
-        sending.close(if outcome.is_ok() { Close::Done } else { Close::Stopped });
-        outcome
+        let (patience, counters) = (Duration::from_secs_f64(self.args.patience), self.counters.clone());
+        let peer = (self.args.peer.as_str(), patience);
+        again::complete(&mut Sender { run: self, ends, far }, peer, &counters, &mut content).await
     }
 
     /// Reports what is due.
     fn look(&mut self, sending: &Sending) -> Result<()> {
-        sending.fit_window();
         let now = self.begun.elapsed().as_secs_f64();
         let written = self.counters.written.load(Ordering::Relaxed);
         if let Some(progress) = &mut self.progress {
@@ -332,10 +265,28 @@ fn interval((from, to): (f64, f64), rate: f64, resent: u64, rtt: Option<f64>) ->
     rtt.map_or(line.clone(), |rtt| format!("{line}  round trip {rtt:7.3} ms"))
 }
 
-/// Ends when a signal came.
-async fn stop() {
-    while !sys::stopped() {
-        tokio::time::sleep(TURN).await;
+/// This program, as the transfer sees it.
+struct Sender<'r, 'a, 'f> {
+    run: &'r mut Run<'a>,
+    ends: (&'r Endpoint, &'r Transport),
+    far: &'r mut Far<'f>,
+}
+
+impl Program for Sender<'_, '_, '_> {
+    async fn connect(&mut self) -> std::result::Result<Sending, Failure> {
+        self.far.connect(self.ends, self.run.counters.clone()).await
+    }
+    async fn pair(&mut self, sending: &Sending) -> std::result::Result<(), Failure> {
+        self.far.pair(sending).await
+    }
+    fn look(&mut self, sending: &Sending) -> std::result::Result<(), String> {
+        self.run.look(sending).map_err(|e| e.to_string())
+    }
+    fn ended(&mut self, sending: &Sending) {
+        self.run.lost += sending.connection.stats().path.lost_packets;
+    }
+    fn goes_on(&mut self, why: &str) {
+        complain(format!("{why}; trying again"));
     }
 }
 

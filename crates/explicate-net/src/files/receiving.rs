@@ -16,6 +16,7 @@ use super::part::Part;
 use super::probed::Probed;
 use super::socket::Close;
 use super::store::Store;
+use super::{on_disk, spawn};
 use crate::clock::Clock;
 use crate::digest::{self, LEN as SHA};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
@@ -154,7 +155,7 @@ impl Receiving {
         loop {
             tokio::time::sleep(SWEEP_EVERY).await;
             let store = store.clone();
-            let _ = tokio::task::spawn_blocking(move || store.sweep()).await;
+            on_disk(move || store.sweep()).await;
         }
     }
     /// Aborts verifications, because the program ends.
@@ -176,7 +177,7 @@ impl Receiving {
                 continue;
             }
             let place = Place(self.clone());
-            tokio::spawn(async move {
+            spawn(async move {
                 let from = incoming.remote_address();
                 if let Err(reason) = place.0.clone().answer(incoming).await {
                     place.0.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -202,6 +203,7 @@ impl Receiving {
         let admitted = senders.contains(&key) || self.pair(&connection, &tunnel, key).await;
         if admitted {
             tokio::select! {
+                biased;
                 () = self.clone().serve(&connection, &tunnel, key) => {}
                 () = silence::probe(&connection, &tunnel) => {}
             }
@@ -226,7 +228,7 @@ impl Receiving {
             }
             let invitation = lock(&self.invitation).take_if(|invitation| invitation.is_secret(&secret))?;
             let (state, from) = (self.state.clone(), canonical(connection.remote_address()).ip().to_string());
-            let added = tokio::task::spawn_blocking(move || state.add_sender(key, &from)).await.ok()?;
+            let added = on_disk(move || state.add_sender(key, &from)).await?;
             if let Err(error) = added {
                 tracing::warn!("a sender with the right secret was not paired: {error}");
                 *lock(&self.invitation) = Some(invitation);
@@ -246,7 +248,7 @@ impl Receiving {
     async fn serve(self: Arc<Receiving>, connection: &Connection, tunnel: &Arc<Tunnel>, key: PublicKey) {
         while let Ok((send, receive)) = connection.accept_bi().await {
             let (receiving, connection, tunnel) = (self.clone(), connection.clone(), tunnel.clone());
-            tokio::spawn(async move {
+            spawn(async move {
                 let mut stream = Stream { send, receive, connection, tunnel, begun: Clock::start(), bytes: 0 };
                 if receiving.take(key, &mut stream).await.is_err() {
                     let _ = stream.send.reset(Close::Nonsense.into());
@@ -370,7 +372,7 @@ impl Receiving {
                     block.extend_from_slice(&chunk.bytes);
                     if block.len() >= CHUNK {
                         let full = std::mem::replace(&mut block, Vec::with_capacity(CHUNK));
-                        part = match on_disk(move || part.write(&full).map(|()| part)).await? {
+                        part = match on_disk(move || part.write(&full).map(|()| part)).await.ok_or(Broken)? {
                             Ok(part) => part,
                             // The disk is full, for example.
                             Err(verdict) => return Ok(verdict),
@@ -389,6 +391,7 @@ impl Receiving {
             Ok(()) => Verdict::Missing,
         })
         .await
+        .ok_or(Broken)
     }
 
     /// Whether the file is there already, with the offered content.
@@ -397,8 +400,8 @@ impl Receiving {
         if file.metadata().is_ok_and(|facts| facts.len() != offer.size) {
             return false;
         }
-        let found = tokio::task::spawn_blocking(move || digest::of_file(&file, u64::MAX, || false)).await;
-        found.is_ok_and(|found| found.is_ok_and(|found| found == Some((offer.digest, offer.size))))
+        let found = on_disk(move || digest::of_file(&file, u64::MAX, || false)).await;
+        found.is_some_and(|found| found.is_ok_and(|found| found == Some((offer.digest, offer.size))))
     }
 
     /// Sends the verdict, and reports the end.
@@ -417,11 +420,6 @@ impl Receiving {
         let _ = stream.receive.stop(Close::Done.into());
         stream.send.finish().map_err(|_| Broken)
     }
-}
-
-/// Does something that waits for the disk.
-async fn on_disk<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> std::result::Result<T, Broken> {
-    tokio::task::spawn_blocking(what).await.map_err(|_| Broken)
 }
 
 /// A stream of a sender.

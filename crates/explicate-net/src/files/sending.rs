@@ -16,7 +16,9 @@ use super::message::{self, ANSWER, Kind, Offer, Refusal};
 use super::pairing::Invitation;
 use super::socket::{Close, sentence};
 use super::tree::{Item, Opened};
+use super::{on_disk, spawn};
 use crate::digest::LEN as SHA;
+use crate::gateway::config::Limits;
 use crate::gateway::identity::{FILES, Identity, PublicKey};
 use crate::gateway::silence;
 use crate::gateway::transport::Transport;
@@ -28,7 +30,7 @@ const AT_A_TIME: usize = 16;
 const BLOCK: usize = 256 << 10;
 const PIECE: usize = 32 << 10;
 /// Bytes that QUIC takes at least; and at most, unless two windows are more.
-pub const LEAST_WINDOW: u32 = 2 * PIECE as u32;
+const LEAST_WINDOW: u32 = 2 * PIECE as u32;
 const MOST_WINDOW: u64 = 64 << 20;
 /// A file that the receiver is receiving already is offered again after this time, and so often: the receiver gives up a connection
 /// that has gone silent.
@@ -75,6 +77,11 @@ impl Failure {
     }
 }
 
+/// What a sender's windows are: it receives answers alone.
+pub fn limits() -> Limits {
+    Limits { peer_bytes: LEAST_WINDOW, connection_bytes: Some(LEAST_WINDOW), ..Limits::default() }
+}
+
 /// A connection to a receiver.
 pub struct Sending {
     /// QUIC's connection.
@@ -103,8 +110,9 @@ impl Sending {
             endpoint.connect_with(config, address, "receiver").map_err(|e| Failure::Final(e.to_string()))?;
         let connection = connecting.await.map_err(|reason| Failure::of(&reason, peer))?;
         let (probed, tunnel_of) = (connection.clone(), tunnel.clone());
-        tokio::spawn(async move {
+        spawn(async move {
             tokio::select! {
+                biased;
                 () = silence::probe(&probed, &tunnel_of) => {}
                 _ = probed.closed() => {}
             }
@@ -202,9 +210,9 @@ impl Sending {
     async fn send_file(&self, item: &Item) -> Result<(), Failure> {
         let failed = |e: std::io::Error| Failure::Final(format!("cannot read {}: {e}", item.path.display()));
         let path = item.path.clone();
-        let opened = tokio::task::spawn_blocking(move || Opened::read(&path)).await;
+        let opened = on_disk(move || Opened::read(&path)).await;
         let Opened { file, size, digest, mode, modified } =
-            opened.map_err(|_| self.failure("stopped"))?.map_err(failed)?;
+            opened.ok_or_else(|| self.failure("stopped"))?.map_err(failed)?;
         // Files of the same content have the same part at the receiver.
         let turn = self.turn(digest);
         let _turn = turn.lock().await;
@@ -248,11 +256,11 @@ impl Sending {
     ) -> Result<(), Option<std::io::Error>> {
         while at < size {
             let (source, length) = (file.clone(), (size - at).min(BLOCK as u64) as usize);
-            let read = tokio::task::spawn_blocking(move || {
+            let read = on_disk(move || {
                 let mut block = vec![0; length];
                 source.read_exact_at(&mut block, at).map(|()| block)
             });
-            let mut block = Bytes::from(read.await.map_err(|_| None)?.map_err(Some)?);
+            let mut block = Bytes::from(read.await.ok_or(None)?.map_err(Some)?);
             while !block.is_empty() {
                 match self.write(stream, block.split_to(PIECE.min(block.len()))).await {
                     Ok(()) => {}

@@ -1,5 +1,6 @@
 //! QUIC endpoints for transfers: the gateway's headers, laws and keys, without a port of their own.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use explicate_core::registry;
 use explicate_core::units::Rate;
-use quinn::{ConnectionError, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
+use quinn::{AsyncUdpSocket, ConnectionError, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
 
 use super::probed::Probed;
@@ -59,6 +60,18 @@ pub fn controller_config(protocol: &str, air_loss: f64) -> Result<ControllerConf
     })
 }
 
+/// What an endpoint stands on.
+pub struct Ground {
+    /// QUIC's own configuration.
+    pub config: EndpointConfig,
+    /// Where its datagrams leave and arrive.
+    pub socket: Arc<dyn AsyncUdpSocket>,
+    /// What runs its tasks.
+    pub runtime: Arc<dyn Runtime>,
+    /// What its connections add to datagrams.
+    pub tunnels: Arc<Tunnels>,
+}
+
 /// An endpoint at this address, which may answer probes, and what makes its connections.
 pub fn open(
     bind: SocketAddr,
@@ -71,19 +84,29 @@ pub fn open(
     let what = || format!("open the socket at {bind}");
     let socket = address::listen(bind).or_fail(what)?;
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
-    let tunnels = Arc::new(Tunnels::default());
-    let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
     let mut config = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
     let cid_key = identity.cid_key;
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
-    let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
-    let mut socket = Socket::new(inner, None, tunnels);
+    let socket = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
+    let ground = Ground { config, socket, runtime: Arc::new(TokioRuntime), tunnels: Arc::default() };
+    over(ground, controller, rate, limits, probed).or_fail(what)
+}
+
+/// The same over this ground.
+pub fn over(
+    ground: Ground,
+    controller: ControllerConfig,
+    rate: Rate,
+    limits: Limits,
+    probed: Option<Arc<Probed>>,
+) -> io::Result<(Endpoint, Transport)> {
+    let Ground { config, socket, runtime, tunnels } = ground;
+    let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
+    let mut socket = Socket::new(socket, None, tunnels);
     if let Some(probed) = probed {
         socket = socket.answering(Box::new(move |from, bytes| probed.answer(from, bytes)));
     }
-    let socket = Arc::new(socket);
-    let endpoint = Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime));
-    Ok((endpoint.or_fail(what)?, transport))
+    Ok((Endpoint::new_with_abstract_socket(config, None, Arc::new(socket), runtime)?, transport))
 }
 
 /// Closes an endpoint, and waits until that has left. It is not repeated: a peer that misses it ends the connection after its timeout.

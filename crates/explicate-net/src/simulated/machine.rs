@@ -1,23 +1,17 @@
 //! A gateway whose machine is simulated: it starts, stops, is killed and starts anew.
 
-use std::fmt;
-use std::future::{Future, poll_fn};
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use explicate_core::units::Rate;
-use quinn::{AsyncTimer, AsyncUdpSocket, Endpoint, Runtime, TokioRuntime};
+use quinn::{Endpoint, Runtime};
 use ring::signature::{Ed25519KeyPair, KeyPair};
-use tokio::task::AbortHandle;
 
 use super::faults::{Fault, is_back};
 use super::hosts::{Site, World};
-use super::memory;
 use super::network::{Network, address};
 use super::quic::{self, Numbers};
-use super::record::{Record, Rule, What};
+use super::record::What;
+use super::tasks::Tasks;
 use crate::clock::Clock;
 use crate::gateway::config::Config;
 use crate::gateway::identity::Identity;
@@ -40,53 +34,6 @@ pub fn key(number: u8) -> Vec<u8> {
     bytes.extend([0x81, 0x21, 0x00]);
     bytes.extend(Ed25519KeyPair::from_seed_unchecked(&seed).expect("32 bytes").public_key().as_ref());
     bytes
-}
-
-/// Tasks of a program, which end with it.
-struct Tasks {
-    /// Number of its machine.
-    number: u8,
-    handles: Mutex<Vec<AbortHandle>>,
-    record: Arc<Record>,
-}
-
-/// Reports a panic in a task.
-struct Watched(Arc<Record>);
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broke(Rule::Panics, "a task of a gateway panics");
-        }
-    }
-}
-
-impl fmt::Debug for Tasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tasks")
-    }
-}
-
-impl Runtime for Tasks {
-    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        TokioRuntime.new_timer(at)
-    }
-    fn spawn(&self, mut future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        let (watched, number) = (Watched(self.record.clone()), self.number);
-        let spawned = tokio::spawn(async move {
-            let _watched = watched;
-            poll_fn(|cx| memory::of(Some(number), || future.as_mut().poll(cx))).await;
-        });
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        handles.retain(|handle| !handle.is_finished());
-        handles.push(spawned.abort_handle());
-    }
-    fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-    fn now(&self) -> Instant {
-        TokioRuntime.now()
-    }
 }
 
 /// A program that runs.
@@ -179,8 +126,7 @@ impl Machine {
         if is_back(Fault::Forgets) {
             identity.reset_key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &starts.to_be_bytes());
         }
-        let tasks =
-            Arc::new(Tasks { number: self.number, handles: Mutex::default(), record: self.world.record.clone() });
+        let tasks = Arc::new(Tasks::of(self.number, self.world.record.clone()));
         let clock = Clock::start();
         let controller = config.wan.controller_config().expect("a protocol");
         let rate = config.wan.rate.map_or(Rate::mbps(100), |rate| rate.0);
@@ -224,8 +170,7 @@ impl Machine {
         let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         self.tell("is killed");
         self.network.close(self.number);
-        let handles = std::mem::take(&mut *running.tasks.handles.lock().unwrap_or_else(PoisonError::into_inner));
-        handles.iter().for_each(AbortHandle::abort);
+        running.tasks.abort();
     }
     /// Stops the program as a signal does, which tells its peers; after a second it is gone.
     pub async fn stop(&self) {

@@ -26,6 +26,7 @@ pub mod quic;
 pub mod record;
 pub mod run;
 pub mod scene;
+pub mod tasks;
 pub mod tcp;
 
 pub use run::{Options, Report, View, run, run_beside};

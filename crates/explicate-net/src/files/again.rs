@@ -1,0 +1,108 @@
+//! A transfer that goes on by another connection when one is lost, until the sender's patience ends.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::sending::{Content, Counters, Failure, Sending};
+use super::socket::{Close, TURN};
+use crate::clock::Clock;
+use crate::sys;
+
+/// What may be the cause of a silence.
+const SILENT: &str = "is `explicated recv` running there, and does UDP reach its port?";
+/// Between two attempts to go on.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The program that sends.
+pub trait Program {
+    /// A new connection to the receiver.
+    fn connect(&mut self) -> impl Future<Output = Result<Sending, Failure>> + Send;
+    /// Pairs with the receiver, the first time.
+    fn pair(&mut self, sending: &Sending) -> impl Future<Output = Result<(), Failure>> + Send;
+    /// Looks at a connection, now and then and at its end. Its failure ends the transfer.
+    fn look(&mut self, sending: &Sending) -> Result<(), String>;
+    /// A connection has ended.
+    fn ended(&mut self, sending: &Sending);
+    /// The transfer goes on although it was interrupted, and why it was.
+    fn goes_on(&mut self, why: &str);
+}
+
+/// Sends everything to a receiver that the user calls `peer`; what has ended well is removed from `content`. A receiver that is silent for
+/// longer than `patience` ends it.
+pub async fn complete(
+    program: &mut impl Program,
+    (peer, patience): (&str, Duration),
+    counters: &Counters,
+    content: &mut Content,
+) -> Result<(), String> {
+    let mut moved = (Clock::start(), 0);
+    loop {
+        let why = match once(program, (peer, patience), content).await {
+            Err(Failure::Lost(why)) => why,
+            other => return other.map_err(|failure| failure.to_string()),
+        };
+        let written = counters.written.load(Ordering::Relaxed);
+        if written > moved.1 {
+            moved = (Clock::start(), written);
+        }
+        if moved.0.elapsed() > patience || sys::stopped() || matches!(content, Content::Filler(..)) {
+            return Err(why);
+        }
+        program.goes_on(&why);
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Sends by one connection.
+async fn once(
+    program: &mut impl Program,
+    (peer, patience): (&str, Duration),
+    content: &mut Content,
+) -> Result<(), Failure> {
+    let sending = tokio::select! {
+        biased;
+        connected = program.connect() => Arc::new(connected?),
+        () = tokio::time::sleep(patience) => {
+            return Err(Failure::Final(format!("{peer} does not answer; {SILENT}")));
+        }
+        () = stop() => return Err(Failure::Final("interrupted".to_string())),
+    };
+    program.pair(&sending).await?;
+    let work = sending.send(content);
+    tokio::pin!(work);
+    let mut heard = (Clock::start(), 0);
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut work => break outcome,
+            () = tokio::time::sleep(TURN) => {}
+        }
+        sending.fit_window();
+        if let Err(e) = program.look(&sending) {
+            break Err(Failure::Final(e));
+        }
+        let arrived = sending.connection.stats().udp_rx.datagrams;
+        if arrived != heard.1 {
+            heard = (Clock::start(), arrived);
+        }
+        if sys::stopped() {
+            break Err(Failure::Final("interrupted".to_string()));
+        }
+        if heard.0.elapsed() > patience {
+            break Err(Failure::Final(format!("{peer} does not answer any more")));
+        }
+    };
+    let outcome = outcome.and(program.look(&sending).map_err(Failure::Final));
+    program.ended(&sending);
+    sending.close(if outcome.is_ok() { Close::Done } else { Close::Stopped });
+    outcome
+}
+
+/// Ends when a signal came.
+async fn stop() {
+    while !sys::stopped() {
+        tokio::time::sleep(TURN).await;
+    }
+}
