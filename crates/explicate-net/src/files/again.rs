@@ -14,6 +14,9 @@ use crate::sys;
 const SILENT: &str = "is `explicated recv` running there, and does UDP reach its port?";
 /// Between two attempts to go on.
 const AGAIN: Duration = Duration::from_secs(1);
+/// A call without an answer is given up after this time, for another one: QUIC doubles the time between its probes (RFC 9002 section 6.2.1), and
+/// would notice half a minute late that the path carries again.
+const CALL: Duration = Duration::from_secs(10);
 
 /// The program that sends.
 pub trait Program {
@@ -39,7 +42,8 @@ pub async fn complete(
 ) -> Result<(), String> {
     let mut moved = (Clock::start(), 0);
     loop {
-        let why = match once(program, (peer, patience), content).await {
+        let left = patience.saturating_sub(moved.0.elapsed());
+        let why = match once(program, peer, [left, patience], content).await {
             Err(Failure::Lost(why)) => why,
             other => return other.map_err(|failure| failure.to_string()),
         };
@@ -55,16 +59,26 @@ pub async fn complete(
     }
 }
 
-/// Sends by one connection.
+/// Calls until there is an answer.
+async fn call(program: &mut impl Program) -> Result<Sending, Failure> {
+    loop {
+        if let Ok(connected) = tokio::time::timeout(CALL, program.connect()).await {
+            return connected;
+        }
+    }
+}
+
+/// Sends by one connection, unless it takes too long until there is one, or until something is heard by it.
 async fn once(
     program: &mut impl Program,
-    (peer, patience): (&str, Duration),
+    peer: &str,
+    [connected, heard_of]: [Duration; 2],
     content: &mut Content,
 ) -> Result<(), Failure> {
     let sending = tokio::select! {
         biased;
-        connected = program.connect() => Arc::new(connected?),
-        () = tokio::time::sleep(patience) => {
+        connected = call(program) => Arc::new(connected?),
+        () = tokio::time::sleep(connected) => {
             return Err(Failure::Final(format!("{peer} does not answer; {SILENT}")));
         }
         () = stop() => return Err(Failure::Final("interrupted".to_string())),
@@ -90,7 +104,7 @@ async fn once(
         if sys::stopped() {
             break Err(Failure::Final("interrupted".to_string()));
         }
-        if heard.0.elapsed() > patience {
+        if heard.0.elapsed() > heard_of {
             break Err(Failure::Final(format!("{peer} does not answer any more")));
         }
     };

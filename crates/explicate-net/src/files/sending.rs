@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, WriteError};
+use quinn_proto::TransportErrorCode;
 use tokio::task::JoinSet;
 
 use super::message::{self, ANSWER, Kind, Offer, Refusal};
@@ -72,7 +73,12 @@ pub enum Failure {
 
 impl Failure {
     fn of(reason: &ConnectionError, peer: &str) -> Failure {
-        let lost = matches!(reason, ConnectionError::TimedOut | ConnectionError::Reset);
+        let lost = match reason {
+            ConnectionError::TimedOut | ConnectionError::Reset => true,
+            // A receiver that was started anew does not know the tokens that it gave before.
+            ConnectionError::ConnectionClosed(closed) => closed.error_code == TransportErrorCode::INVALID_TOKEN,
+            _ => false,
+        };
         (if lost { Failure::Lost } else { Failure::Final })(sentence(reason, peer))
     }
 }
@@ -371,7 +377,20 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::send_window;
+    use quinn::ConnectionError;
+    use quinn_proto::{ConnectionClose, TransportErrorCode};
+
+    use super::{Failure, send_window};
+
+    #[test]
+    fn a_call_whose_token_is_not_valid_any_more_is_repeated() {
+        let failure = |error_code| {
+            let closed = ConnectionClose { error_code, frame_type: None, reason: Default::default() };
+            Failure::of(&ConnectionError::ConnectionClosed(closed), "b")
+        };
+        assert!(matches!(failure(TransportErrorCode::INVALID_TOKEN), Failure::Lost(_)));
+        assert!(matches!(failure(TransportErrorCode::CONNECTION_REFUSED), Failure::Final(_)));
+    }
 
     #[test]
     fn the_send_window_covers_a_repetition_that_is_lost_and_is_bounded() {

@@ -139,6 +139,11 @@ pub fn sentence(reason: &ConnectionError, peer: &str) -> String {
         {
             format!("{peer}: the receiver has as many connections as it takes (its option --flows); try again later")
         }
+        ConnectionError::ConnectionClosed(closed)
+            if closed.error_code == quinn_proto::TransportErrorCode::INVALID_TOKEN =>
+        {
+            format!("{peer}: the receiver was started anew during the call, or the call took too long")
+        }
         ConnectionError::TimedOut => format!("{peer} does not answer"),
         other => format!("{peer}: {other}"),
     }
