@@ -1,14 +1,15 @@
-//! Prints the story of a seed: gateways, hosts and faults in simulated time. Exits with 1 if a rule breaks.
+//! Prints the story of a seed: gateways, hosts and faults in simulated time, or both ends of transfers. Exits with 1 if a rule breaks.
 //!
-//! `cargo run -p explicate-net --example explicated-sim -- SEED [--count N] [--datagrams] [--back FAULT]`
+//! `cargo run -p explicate-net --example explicated-sim -- SEED [--transfers] [--count N] [--datagrams] [--back FAULT]`
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
 use explicate_net::simulated::faults;
-use explicate_net::simulated::record::{Broken, Rule, What};
+use explicate_net::simulated::record::{Broken, Event, Rule, What};
 use explicate_net::simulated::scene::{KINDS, Scene};
+use explicate_net::simulated::transfers::{self, scene as of_transfers};
 use explicate_net::simulated::{Options, run};
 
 /// The story of a seed.
@@ -16,6 +17,9 @@ use explicate_net::simulated::{Options, run};
 struct Arguments {
     /// The first seed.
     seed: u64,
+    /// Transfers of files instead of gateways.
+    #[arg(long)]
+    transfers: bool,
     /// So many seeds; of several, only what breaks is printed.
     #[arg(long, default_value_t = 1)]
     count: u64,
@@ -25,7 +29,8 @@ struct Arguments {
     /// Runs each seed twice and compares the events.
     #[arg(long)]
     twice: bool,
-    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves, both-call.
+    /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves, both-call;
+    /// with --transfers: unverified, kept-part, from-the-first.
     #[arg(long)]
     back: Option<String>,
 }
@@ -35,25 +40,23 @@ fn main() -> io::Result<ExitCode> {
     let named = |name: &Option<String>, of: &dyn std::fmt::Debug| {
         name.as_ref().is_some_and(|name| name.replace('-', "") == format!("{of:?}").to_lowercase())
     };
-    let fault = faults::ALL.into_iter().find(|fault| named(&arguments.back, fault));
+    let known = if arguments.transfers { &faults::TRANSFERS[..] } else { &faults::ALL[..] };
+    let fault = known.iter().copied().find(|fault| named(&arguments.back, fault));
     if arguments.back.is_some() && fault.is_none() {
         writeln!(io::stderr(), "unknown name; see --help")?;
         return Ok(ExitCode::from(2));
     }
     let mut out = io::stdout().lock();
+    if arguments.transfers {
+        return tell_transfers(&arguments, Options { fault }, &mut out);
+    }
     let (mut all, mut slowest, mut counts) = (0, 0, [0; KINDS.len()]);
     for seed in arguments.seed..arguments.seed + arguments.count {
         let scene = Scene::of(seed);
         let options = Options { fault };
         let mut report = run(&scene, options);
         if arguments.twice {
-            let other = run(&scene, options).events;
-            if let Some(at) =
-                (0..other.len().max(report.events.len())).find(|at| report.events.get(*at) != other.get(*at))
-            {
-                let how = format!("event {at} differs: {:?}, {:?}", report.events.get(at), other.get(at));
-                report.broken.push(Broken { rule: Rule::Repeats, how });
-            }
+            report.broken.extend(difference(&report.events, &run(&scene, options).events));
         }
         if arguments.count == 1 {
             writeln!(out, "seed {seed}: {} gateways, {:?}", scene.texts.len(), scene.kinds)?;
@@ -86,5 +89,50 @@ fn main() -> io::Result<ExitCode> {
         }
     }
     writeln!(out, "{all} of {} seeds break a rule; slowest echo {:.2} s", arguments.count, slowest as f64 / 1e9)?;
+    Ok(if all == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Where the events of two runs of a seed differ.
+fn difference(one: &[Event], other: &[Event]) -> Option<Broken> {
+    let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
+    let how = format!("event {at} differs: {:?}, {:?}", one.get(at), other.get(at));
+    Some(Broken { rule: Rule::Repeats, how })
+}
+
+/// The same for transfers.
+fn tell_transfers(arguments: &Arguments, options: Options, out: &mut impl Write) -> io::Result<ExitCode> {
+    let (mut all, mut counts) = (0, [0; of_transfers::KINDS.len()]);
+    for seed in arguments.seed..arguments.seed + arguments.count {
+        let scene = of_transfers::Scene::of(seed);
+        let mut report = transfers::run(&scene, options);
+        if arguments.twice {
+            report.broken.extend(difference(&report.events, &transfers::run(&scene, options).events));
+        }
+        if arguments.count == 1 {
+            writeln!(out, "seed {seed}, {}", scene.path_line())?;
+            for plan in &scene.plans {
+                writeln!(out, "{plan}")?;
+            }
+            for event in &report.events {
+                if arguments.datagrams || matches!(event.what, What::World(_)) {
+                    writeln!(out, "{event}")?;
+                }
+            }
+            writeln!(out, "{} events, {:.0} s", report.events.len(), report.took as f64 / 1e9)?;
+        }
+        for broken in &report.broken {
+            writeln!(out, "seed {seed} breaks {:?}: {}", broken.rule, broken.how)?;
+        }
+        all += !report.broken.is_empty() as u64;
+        for (count, kind) in counts.iter_mut().zip(of_transfers::KINDS) {
+            *count += report.met.contains(&kind) as u64;
+        }
+    }
+    if arguments.count > 1 {
+        for (kind, count) in of_transfers::KINDS.iter().zip(counts) {
+            writeln!(out, "{kind:?}: met by {count} of {} seeds", arguments.count)?;
+        }
+    }
+    writeln!(out, "{all} of {} seeds break a rule", arguments.count)?;
     Ok(if all == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use super::sending::{Content, Counters, Failure, Sending};
 use super::socket::{Close, TURN};
 use crate::clock::Clock;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 use crate::sys;
 
 /// What may be the cause of a silence.
@@ -61,6 +63,10 @@ pub async fn complete(
 
 /// Calls until there is an answer.
 async fn call(program: &mut impl Program) -> Result<Sending, Failure> {
+    #[cfg(feature = "simulated")]
+    if is_back(Fault::CalledOnce) {
+        return program.connect().await;
+    }
     loop {
         if let Ok(connected) = tokio::time::timeout(CALL, program.connect()).await {
             return connected;

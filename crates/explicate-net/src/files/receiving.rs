@@ -24,6 +24,8 @@ use crate::gateway::shim::canonical;
 use crate::gateway::silence;
 use crate::gateway::transport::{Transport, validated};
 use crate::gateway::tunnel::Tunnel;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// Bytes that are written at a time.
 const CHUNK: usize = 256 << 10;
@@ -346,6 +348,10 @@ impl Receiving {
 
     /// The sender of a part asks for it again by another connection. If nothing arrives by the first one any more, that one ends.
     fn look_at_writer(&self, part: (PublicKey, [u8; SHA])) {
+        #[cfg(feature = "simulated")]
+        if is_back(Fault::KeptPart) {
+            return;
+        }
         let mut writers = lock(&self.writers);
         let Some(writer) = writers.get_mut(&part) else { return };
         let arrived = writer.connection.stats().udp_rx.datagrams;

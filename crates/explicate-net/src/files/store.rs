@@ -20,10 +20,12 @@ use super::message::{Offer, Refusal};
 use super::part::Part;
 use crate::error::{Error, Result};
 use crate::hex::hex;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 use crate::sys;
 
 /// Name of the folder of parts, within that of the files.
-const PARTS: &str = ".explicate-parts";
+pub const PARTS: &str = ".explicate-parts";
 /// Suffix of the name of a part.
 const ENDING: &str = ".part";
 /// Interval between two counts of the folder's size.
@@ -149,6 +151,8 @@ impl Store {
             Some((_, length)) if *length <= offer.size => *length,
             _ => 0,
         };
+        #[cfg(feature = "simulated")]
+        let held = if is_back(Fault::FromTheFirst) { 0 } else { held };
         if let Err(refusal) = self.has_room(&mut state, &part, offer, held) {
             self.tidy(&mut state);
             return Err(refusal);

@@ -1,4 +1,4 @@
-//! Mended faults of the gateway that a test puts back, to show that scenes find them.
+//! Faults of gateways and transfers, mended ones most of them, that a test puts back, to show that scenes find them.
 
 use std::cell::Cell;
 
@@ -27,9 +27,20 @@ pub enum Fault {
     Ungated,
     /// Two gateways that call each other keep a tunnel of each call.
     BothCall,
+    /// A receiver gives a part its name whatever its digest is.
+    Unverified,
+    /// A receiver keeps a part for a connection that has gone silent.
+    KeptPart,
+    /// A receiver begins a part anew.
+    FromTheFirst,
+    /// A sender leaves a call without an answer to QUIC, which repeats it ever more rarely.
+    CalledOnce,
 }
 
-/// All of them.
+/// Those of transfers.
+pub const TRANSFERS: [Fault; 4] = [Fault::Unverified, Fault::KeptPart, Fault::FromTheFirst, Fault::CalledOnce];
+
+/// Those of gateways.
 pub const ALL: [Fault; 11] = [
     Fault::Cancel,
     Fault::CalledAnew,

@@ -28,6 +28,7 @@ pub mod run;
 pub mod scene;
 pub mod tasks;
 pub mod tcp;
+pub mod transfers;
 
 pub use run::{Options, Report, View, run, run_beside};
 

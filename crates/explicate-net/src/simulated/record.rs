@@ -36,7 +36,7 @@ pub enum Fate {
 /// An event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
-    /// A datagram left for a path, from gateway to gateway.
+    /// A datagram left for a path, from machine to machine.
     Datagram(u8, u8, u32, Fate),
     /// An end of a connection read so many bytes.
     Read(u32, Who, u32),
@@ -62,7 +62,7 @@ impl fmt::Display for Event {
         write!(f, "{:10.3} s  ", self.at as f64 / 1e9)?;
         match &self.what {
             What::Datagram(from, to, bytes, fate) => {
-                write!(f, "datagram of {bytes} bytes from gateway {from} to {to}: {fate:?}")
+                write!(f, "datagram of {bytes} bytes from {from} to {to}: {fate:?}")
             }
             What::Read(number, who, bytes) => write!(f, "connection {number}: {who:?} reads {bytes} bytes"),
             What::Wrote(number, who, bytes) => write!(f, "connection {number}: {who:?} writes {bytes} bytes"),
@@ -72,7 +72,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// A rule of the gateway.
+/// A rule of gateways and transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Rule {
     /// The bytes that arrive are those that were sent, in order.
@@ -91,8 +91,10 @@ pub enum Rule {
     Repeats,
     /// No task panics.
     Panics,
-    /// Once faults are over, new connections are carried.
+    /// Once faults are over, new connections are carried, and transfers go on.
     Recovers,
+    /// A transfer takes up what the receiver has of it.
+    Resumes,
     /// A peer has one tunnel, whose datagrams have its headers.
     Tunnels,
 }

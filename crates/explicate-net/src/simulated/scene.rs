@@ -117,21 +117,21 @@ impl Draws {
     pub fn of(seed: u64, purpose: &str) -> Draws {
         Draws(Rng::stream(seed, purpose))
     }
-    fn is(&mut self, share: f64) -> bool {
+    pub(super) fn is(&mut self, share: f64) -> bool {
         self.0.uniform() < share
     }
-    fn between(&mut self, least: f64, most: f64) -> f64 {
+    pub(super) fn between(&mut self, least: f64, most: f64) -> f64 {
         least + (most - least) * self.0.uniform()
     }
     /// Evenly by orders of magnitude.
-    fn scale(&mut self, least: f64, most: f64) -> f64 {
+    pub(super) fn scale(&mut self, least: f64, most: f64) -> f64 {
         least * power(most / least, self.0.uniform())
     }
-    fn seconds(&mut self, least: f64, most: f64) -> u64 {
+    pub(super) fn seconds(&mut self, least: f64, most: f64) -> u64 {
         // Whole milliseconds, which a story can show.
         (self.between(least, most) * 1e3) as u64 * 1_000_000
     }
-    fn below(&mut self, most: usize) -> usize {
+    pub(super) fn below(&mut self, most: usize) -> usize {
         ((self.0.uniform() * most as f64) as usize).min(most - 1)
     }
 }
@@ -349,7 +349,7 @@ impl Scene {
     }
 }
 
-fn path(draws: &mut Draws, rate: f64, kinds: &mut BTreeSet<Kind>) -> Path {
+pub(super) fn path(draws: &mut Draws, rate: f64, kinds: &mut BTreeSet<Kind>) -> Path {
     let delay = (draws.scale(3.0, 150.0) * 1e6) as u64;
     let mut path =
         Path { rate: rate * 1.1, steps: None, delay, queue: 100_000, loss: 0.0, late: 0.0, copies: 0.0, mtu: 1500 };
