@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 
 use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, UdpHeaderSlice};
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{Ecn, Extension, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, flag};
+use explicate_core::wire::{CONGESTION_LEN, EXTENDED_LEN, Ecn, Extension, Packet, SackRanges, UDP_PORT, flag};
 
 use super::bytes::{hash, word};
 use super::hidden::{self, Hidden};
@@ -208,9 +208,10 @@ fn write_headers(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, udp: usiz
     }
     let at = udp + 8;
     if Extension::of(packet).is_some() {
-        // The upper half of the flow's number, which the core's packet does not have.
-        let window = headers - TRANSPORT_LEN + 16;
-        new[window..window + 4].copy_from_slice(&bytes[at + window..at + window + 4]);
+        // What the core's packet does not have: bytes of the extension without a meaning, and the upper half of the flow's number.
+        for (from, to) in [(CONGESTION_LEN + 1, CONGESTION_LEN + 4), (EXTENDED_LEN + 16, EXTENDED_LEN + 20)] {
+            new[from..to].copy_from_slice(&bytes[at + from..at + to]);
+        }
     }
     if packet.transport.has(flag::CONTROL) || bytes[at..at + headers] == new[..headers] {
         return;
@@ -304,6 +305,30 @@ mod tests {
         emit(&mut bytes, &parsed);
         assert!(sums_are_right(&bytes));
         assert_eq!(Extension::of(&parse(&bytes).packet), Some(Extension { counter: 63, node: 0x0a00_0001 }));
+    }
+
+    /// Bytes of the extension without a meaning, the upper half of the flow's number and SACK ranges, which data need not have.
+    #[test]
+    fn what_routers_of_xcp_i_do_not_read_stays() {
+        let mut packet = data();
+        Extension { counter: 64, node: 1 }.put(&mut packet);
+        packet.transport.set_sack_count(1);
+        let mut ranges = SackRanges::default();
+        ranges.push(3, 5);
+        let ends = (([1; 6], [2; 6]), ([10, 0, 0, 1], [10, 0, 0, 2]));
+        let mut bytes = make(&packet, &ranges, &[7; 101], ends.0, ends.1, (5000, UDP_PORT));
+        let headers = IP + 28;
+        for at in [21, 22, 23, 44, 45, 46, 47] {
+            bytes[headers + at] = at as u8;
+        }
+        bytes[headers - 2..headers].fill(0); // no checksum
+        let (before, mut parsed) = (bytes.clone(), parse(&bytes));
+        assert!(matches!(parsed.kind, Kind::Explicit { writable: true, headers: 60, .. }));
+        Extension { counter: 63, node: 0x0a00_0001 }.put(&mut parsed.packet);
+        emit(&mut bytes, &parsed);
+        let changed: Vec<usize> =
+            (headers..bytes.len()).filter(|at| bytes[*at] != before[*at]).map(|at| at - headers).collect();
+        assert_eq!(changed, [20, 24], "the counter and the node");
     }
 
     #[test]
