@@ -216,7 +216,7 @@ impl Forwarder {
     }
 
     /// Receives frames from an interface. Returns their number.
-    fn receive(&mut self, now: Time, from: usize) -> usize {
+    fn receive(&mut self, mut now: Time, from: usize) -> usize {
         let ahead = sys::wall_ahead();
         let mut count = 0;
         while count < MOST_AT_ONCE && self.interfaces[from].socket.has_frame() {
@@ -230,7 +230,11 @@ impl Forwarder {
             };
             let bytes = self.pool.buffer(handle);
             // The kernel's time of arrival, not that of this call.
-            let at = socket.receive(bytes).map_or(now, |at| self.clock.of(at.saturating_sub(ahead)).min(now));
+            let at = socket.receive(bytes).map_or(now, |at| self.clock.of(at.saturating_sub(ahead)));
+            if at > now {
+                now = self.clock.now(); // it came while others were read
+            }
+            let at = at.min(now);
             if bytes.len() < OFFLOAD_LEN + frame::ETHERNET_LEN {
                 self.counters.cut += 1;
                 self.pool.release(handle);
