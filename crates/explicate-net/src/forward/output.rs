@@ -116,6 +116,9 @@ impl Output {
     }
     /// Packets in the port, and in the delay after it.
     pub fn held(&self) -> (usize, usize) {
-        (self.port.len(), self.under_way.len())
+        // A port that knows departures in advance forgets packets when the next one arrives; until it is run they are here.
+        let port =
+            if self.port.is_scheduled() { self.port.len() } else { self.inside.len() + self.port.losses_ahead() };
+        (port, self.under_way.len())
     }
 }
