@@ -12,6 +12,8 @@ use explicate_core::units::Time;
 use super::pool::Pool;
 use super::scone::Scone;
 use crate::histogram::Histogram;
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
 
 /// An output.
 pub struct Output {
@@ -45,7 +47,15 @@ impl Output {
     pub fn enqueue(&mut self, at: Time, handle: u32, pool: &mut Pool) -> bool {
         let now = at.max(self.until);
         self.until = now;
-        match self.port.handle_packet(now, handle, pool) {
+        // Packets may have departed before this one arrived, and are due before those that are still in the port.
+        let departs = self.port.is_due(now);
+        #[cfg(feature = "simulated")]
+        let departs = departs && !is_back(Fault::Behind);
+        let arrival = self.port.handle_packet(now, handle, pool);
+        if departs {
+            self.collect();
+        }
+        match arrival {
             Arrival::Departs(at) => self.inside.push_back((at, handle)),
             Arrival::DepartsLost(_) | Arrival::Queued => {}
             Arrival::Dropped => return false,
@@ -97,15 +107,19 @@ impl Output {
         self.until = self.until.max(now);
         if self.port.is_scheduled() {
             self.port.handle_timeout(now, pool);
-            while let Some((handle, departed)) = self.port.poll_transmit() {
-                self.port.stats.delivered += 1;
-                self.send(departed, handle);
-            }
+            self.collect();
             return;
         }
         self.port.catch_up(now, pool);
         while let Some((departed, handle)) = self.inside.front().copied().filter(|(at, _)| *at <= now) {
             self.inside.pop_front();
+            self.port.stats.delivered += 1;
+            self.send(departed, handle);
+        }
+    }
+    /// Takes what has left a port that does not know departures in advance.
+    fn collect(&mut self) {
+        while let Some((handle, departed)) = self.port.poll_transmit() {
             self.port.stats.delivered += 1;
             self.send(departed, handle);
         }
@@ -120,5 +134,51 @@ impl Output {
         let port =
             if self.port.is_scheduled() { self.port.len() } else { self.inside.len() + self.port.losses_ahead() };
         (port, self.under_way.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use explicate_build::ports::port;
+    use explicate_scenario::model::Scenario;
+
+    use super::super::frame::IP;
+    use super::*;
+    use crate::simulated::faults::put_back;
+
+    /// When the first of two frames of 1000 bytes at 1 Mbit/s is due, and how many leave then; the second comes when the first has left
+    /// the port and its thread has not run yet. With `apart` the port has two classes.
+    fn first_of_two(apart: bool) -> (Time, usize) {
+        let text = format!(
+            "node = [{{ name = \"here\", kind = \"router\" }}, {{ name = \"there\" }}]\n\
+             link = [{{ name = \"l\", from = \"here\", to = \"there\", rate = \"1Mbit/s\", delay = \"0s\", \
+             router = \"xcp\", share_by_flows = {apart} }}, {{ from = \"there\", to = \"here\" }}]\n\
+             flows = [{{ name = \"f\", protocol = \"newreno\", from = \"here\", to = \"there\" }}]\n"
+        );
+        let scenario = Scenario::parse(&text, "link", Path::new("."), &[]).map_err(|e| e.to_string()).unwrap();
+        let mut output = Output::new(port(&scenario.links[0], 0, 1, u64::MAX, None), Time::ZERO);
+        assert_eq!(output.port.is_scheduled(), apart);
+        let (mut pool, mut ready) = (Pool::new(4), Vec::new());
+        for at in [Time::ZERO, Time::millis(9)] {
+            let handle = pool.take(&[0; IP + 1000]).unwrap();
+            assert!(output.enqueue(at, handle, &mut pool));
+        }
+        assert_eq!(output.held(), (2 - output.under_way.len(), output.under_way.len()));
+        let due = output.due();
+        output.run(Time::millis(9), Time::millis(9), &mut pool, &mut ready);
+        (due, ready.len())
+    }
+
+    #[test]
+    fn what_departed_before_an_arrival_is_due_at_once() {
+        for apart in [false, true] {
+            assert_eq!(first_of_two(apart), (Time::millis(8), 1), "{apart}");
+        }
+        put_back(Some(Fault::Behind));
+        let due = first_of_two(true).0;
+        put_back(None);
+        assert_eq!(due, Time::millis(17), "with the second");
     }
 }

@@ -1,4 +1,4 @@
-//! Faults of gateways and transfers, mended ones most of them, that a test puts back, to show that scenes find them.
+//! Faults of gateways, transfers and routers, mended ones most of them, that a test puts back, to show that scenes find them.
 
 use std::cell::Cell;
 
@@ -35,6 +35,8 @@ pub enum Fault {
     FromTheFirst,
     /// A sender leaves a call without an answer to QUIC, which repeats it ever more rarely.
     CalledOnce,
+    /// A frame that has left its port when another one arrives waits until that one or the next leaves.
+    Behind,
 }
 
 /// Those of transfers.
