@@ -1,6 +1,7 @@
 //! Prints the story of a seed: gateways, hosts and faults in simulated time, or both ends of transfers. Exits with 1 if a rule breaks.
 //!
-//! `cargo run -p explicate-net --example explicated-sim -- SEED [--transfers] [--count N] [--datagrams] [--back FAULT]`
+//! `cargo run -p explicate-net --example explicated-sim -- SEED [--transfers] [--count N] [--datagrams] [--back FAULT]`; with `--router`
+//! a router or an emulated link instead of gateways.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use explicate_net::simulated::faults;
 use explicate_net::simulated::record::{Broken, Event, Rule, What};
 use explicate_net::simulated::scene::{KINDS, Scene};
 use explicate_net::simulated::transfers::{self, scene as of_transfers};
-use explicate_net::simulated::{Options, run};
+use explicate_net::simulated::{Options, router, run};
 
 /// The story of a seed.
 #[derive(Parser)]
@@ -33,6 +34,44 @@ struct Arguments {
     /// with --transfers: unverified, kept-part, from-the-first.
     #[arg(long)]
     back: Option<String>,
+    /// Runs scenes of routers and links; `--back` takes keeps, uncounted, early, behind, and `--datagrams` shows each frame that leaves.
+    #[arg(long, conflicts_with = "transfers")]
+    router: bool,
+}
+
+/// Routers and links instead of gateways.
+fn routers(arguments: &Arguments, options: Options) -> io::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let (mut all, mut counts) = (0, [0; router::KINDS.len()]);
+    for seed in arguments.seed..arguments.seed + arguments.count {
+        let scene = router::Scene::of(seed);
+        let mut report = router::run(&scene, options);
+        if arguments.twice && router::run(&scene, options).events != report.events {
+            let how = "the frames that leave differ".to_string();
+            report.broken.push(router::Broken { rule: router::Rule::Repeats, how });
+        }
+        if arguments.count == 1 {
+            writeln!(out, "{scene}")?;
+            for line in report.story(&scene, arguments.datagrams) {
+                writeln!(out, "{line}")?;
+            }
+            let [came, dropped, refused, missed] = report.counts;
+            writeln!(out, "{came} frames came, {dropped} dropped, {refused} refused, {missed} not in a ring")?;
+            writeln!(out, "of these kinds, and events: {:?}", report.seen)?;
+        }
+        for broken in &report.broken {
+            writeln!(out, "seed {seed} breaks {:?}: {}", broken.rule, broken.how)?;
+        }
+        all += !report.broken.is_empty() as u64;
+        for (count, kind) in counts.iter_mut().zip(router::KINDS) {
+            *count += report.seen.contains(&kind) as u64;
+        }
+    }
+    for (kind, count) in router::KINDS.iter().zip(counts).filter(|_| arguments.count > 1) {
+        writeln!(out, "{kind:?}: {count} of {} seeds", arguments.count)?;
+    }
+    writeln!(out, "{all} of {} seeds break a rule", arguments.count)?;
+    Ok(if all == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn main() -> io::Result<ExitCode> {
@@ -40,11 +79,18 @@ fn main() -> io::Result<ExitCode> {
     let named = |name: &Option<String>, of: &dyn std::fmt::Debug| {
         name.as_ref().is_some_and(|name| name.replace('-', "") == format!("{of:?}").to_lowercase())
     };
-    let known = if arguments.transfers { &faults::TRANSFERS[..] } else { &faults::ALL[..] };
+    let known = match (arguments.router, arguments.transfers) {
+        (true, _) => &faults::OF_ROUTERS[..],
+        (_, true) => &faults::TRANSFERS[..],
+        _ => &faults::ALL[..],
+    };
     let fault = known.iter().copied().find(|fault| named(&arguments.back, fault));
     if arguments.back.is_some() && fault.is_none() {
         writeln!(io::stderr(), "unknown name; see --help")?;
         return Ok(ExitCode::from(2));
+    }
+    if arguments.router {
+        return routers(&arguments, Options { fault });
     }
     let mut out = io::stdout().lock();
     if arguments.transfers {

@@ -15,7 +15,7 @@ use crate::error::{Context, Error, Result};
 use crate::files::pairing::random;
 use crate::forward::output::Output;
 use crate::forward::scone::{Basis, Scone};
-use crate::forward::{Forwarder, HELD_BY_FEW, Interface, Mode};
+use crate::forward::{Forwarder, Frames, HELD_BY_FEW, Interface, Mode};
 use crate::metrics::Metrics;
 use crate::sys;
 
@@ -202,14 +202,14 @@ fn forward(
 
 /// The rates of all ports since the last call.
 #[derive(Default)]
-struct Meter {
+pub(crate) struct Meter {
     since: Time,
     bytes: Vec<u64>,
 }
 
 impl Meter {
     /// Bit/s.
-    fn rates(&mut self, forwarder: &Forwarder, now: Time) -> Vec<f64> {
+    fn rates(&mut self, forwarder: &Forwarder<impl Frames>, now: Time) -> Vec<f64> {
         let span = now.since(self.since).max(Time(1));
         let bytes: Vec<u64> = forwarder.interfaces.iter().map(|i| i.output.bytes).collect();
         self.bytes.resize(bytes.len(), 0);
@@ -302,7 +302,7 @@ fn classes(port: &Port, link: &Link) -> Vec<Value> {
 }
 
 /// All counters, with the configured and the measured values of each port.
-fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter) -> Value {
+pub(crate) fn report(forwarder: &mut Forwarder<impl Frames>, links: &[Link], now: Time, meter: &mut Meter) -> Value {
     forwarder.catch_up();
     let rates = meter.rates(forwarder, now);
     let (c, cpu) = (forwarder.counters, forwarder.cpu());

@@ -10,7 +10,7 @@ use crate::sys;
 
 mod advise;
 mod far;
-mod forward;
+pub(crate) mod forward;
 mod gateway;
 mod lab;
 mod probe;
@@ -20,7 +20,7 @@ mod say;
 mod send;
 mod series;
 mod watch;
-mod words;
+pub(crate) mod words;
 
 /// Runs a command; the exit status is 0, 1 if it failed, 2 if its arguments are invalid.
 pub fn main(cli: Cli) -> ExitCode {

@@ -135,7 +135,7 @@ pub(super) fn advice(what: &str, text: &str) -> Result<(Option<Basis>, String)> 
 /// A link with these properties. Its port gets the controllers of a protocol (or none), unless the properties name
 /// controllers, and shares the line between explicit and other flows, unless they configure that. Without a rate it
 /// is as fast as the wire.
-pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
+pub(crate) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
     let has =
         |key: &str| outermost(properties).split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));
     let mut more = String::new();

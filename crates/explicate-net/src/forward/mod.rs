@@ -15,7 +15,9 @@ use explicate_core::units::Time;
 use crate::agent::AgentHost;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
-use crate::sys::{self, OFFLOAD_LEN};
+#[cfg(feature = "simulated")]
+use crate::simulated::faults::{Fault, is_back};
+use crate::sys::{self, OFFLOAD_LEN, PacketSocket};
 
 mod bytes;
 pub mod counters;
@@ -33,7 +35,7 @@ pub mod scone;
 pub use counters::Counters;
 use forwarding_table::ForwardingTable;
 use frame::{Anomaly, Kind};
-pub use interface::{HELD_BY_FEW, Interface};
+pub use interface::{Frames, HELD_BY_FEW, Interface};
 use output::Output;
 use pace::Pace;
 use pool::Pool;
@@ -55,10 +57,19 @@ pub enum Mode {
     Link,
 }
 
+/// When the next turn begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// At this time. Frames that arrive meanwhile are kept in the rings.
+    At(Time),
+    /// With the next frame, and at this time at the latest.
+    Frame(Time),
+}
+
 /// Forwards frames between interfaces.
-pub struct Forwarder {
+pub struct Forwarder<S = PacketSocket> {
     /// Its interfaces.
-    pub interfaces: Vec<Interface>,
+    pub interfaces: Vec<Interface<S>>,
     mode: Mode,
     table: ForwardingTable,
     /// The agent of this node, if its protocol has one.
@@ -79,8 +90,39 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
+    /// Forwards until `until`, or until `stop` returns true.
+    pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
+        let mut now = self.clock.now();
+        while now < until && !stop() {
+            match self.go(now, until) {
+                Next::At(time) => self.clock.sleep_until(time),
+                Next::Frame(time) => {
+                    self.waiter.wait(&self.interfaces, time).or_fail(|| "wait for packets".to_string())?;
+                    self.log_errors();
+                }
+            }
+            now = self.clock.now();
+        }
+        Ok(())
+    }
+    /// Counts and logs errors of interfaces, which also end a wait.
+    fn log_errors(&mut self) {
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            if self.waiter.is_readable(number)
+                && !interface.socket.has_frame()
+                && let Some(error) = interface.socket.error()
+            {
+                // An interface that went down may come up again.
+                self.counters.errors += 1;
+                tracing::warn!(interface = interface.name, %error, "cannot receive");
+            }
+        }
+    }
+}
+
+impl<S: Frames> Forwarder<S> {
     /// A forwarder for this thread.
-    pub fn new(interfaces: Vec<Interface>, mode: Mode, clock: Clock) -> Result<Forwarder> {
+    pub fn new(interfaces: Vec<Interface<S>>, mode: Mode, clock: Clock) -> Result<Forwarder<S>> {
         let waiter = Waiter::new(clock);
         let (table, agent, ready, vlan, in_step, counters) = Default::default();
         let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
@@ -90,6 +132,11 @@ impl Forwarder {
     /// Sets the maximum interval between turns under load: it delays frames by at most this time, and saves CPU time.
     pub fn keep_apart(&mut self, most: Time) {
         self.pace = Pace::new(most);
+    }
+    /// Keeps at most this number of frames in memory.
+    #[cfg(feature = "simulated")]
+    pub fn hold(&mut self, frames: usize) {
+        self.pool = Pool::new(frames);
     }
     /// Adds the tag of this VLAN to frames from the first interface, and removes it from frames of others (IEEE 802.1Q).
     pub fn tag(&mut self, vlan: u16) {
@@ -126,45 +173,17 @@ impl Forwarder {
         sys::thread_cpu() - self.cpu
     }
 
-    /// Forwards until `until`, or until `stop` returns true.
-    pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
-        let slack = self.slack();
-        let mut now = self.clock.now();
-        while now < until && !stop() {
-            let frames = self.turn(now);
-            if let Some(next) = self.pace.next(now, frames) {
-                // Frames that arrive meanwhile are kept in the rings.
-                self.clock.sleep_until(next);
-                now = self.clock.now();
-                continue;
-            }
-            now = self.clock.now();
-            let ports = self.interfaces.iter().flat_map(Interface::ports);
-            let due =
-                ports.map(Output::due).chain(self.agent.iter().map(|v| v.host.due())).min().unwrap_or(Time::NEVER);
-            if due <= now + slack {
-                self.clock.sleep_until(due.min(until));
-                now = self.clock.now();
-                continue;
-            }
-            self.waiter.wait(&self.interfaces, due.min(until)).or_fail(|| "wait for packets".to_string())?;
-            self.log_errors();
-            now = self.clock.now();
+    /// One turn, at `now`, and when to begin the next one; waits end at `until`.
+    pub(crate) fn go(&mut self, now: Time, until: Time) -> Next {
+        let frames = self.turn(now);
+        if let Some(next) = self.pace.next(now, frames) {
+            return Next::At(next);
         }
-        Ok(())
-    }
-    /// Counts and logs errors of interfaces, which also end a wait.
-    fn log_errors(&mut self) {
-        for (number, interface) in self.interfaces.iter().enumerate() {
-            if self.waiter.is_readable(number)
-                && !interface.socket.has_frame()
-                && let Some(error) = interface.socket.error()
-            {
-                // An interface that went down may come up again.
-                self.counters.errors += 1;
-                tracing::warn!(interface = interface.name, %error, "cannot receive");
-            }
-        }
+        let now = self.clock.now();
+        let ports = self.interfaces.iter().flat_map(Interface::ports);
+        let due = ports.map(Output::due).chain(self.agent.iter().map(|v| v.host.due())).min().unwrap_or(Time::NEVER);
+        let next = due.min(until);
+        if due <= now + self.slack() { Next::At(next) } else { Next::Frame(next) }
     }
 
     /// How long a frame may stay in its ring: the kernel records its time of arrival, and it leaves after the delay
@@ -277,6 +296,10 @@ impl Forwarder {
     fn route(&mut self, at: Time, from: usize, handle: u32) {
         let mut targets = self.destinations(at, from, handle).unwrap_or(0..0).filter(|to| *to != from).peekable();
         if targets.peek().is_none() {
+            #[cfg(feature = "simulated")]
+            if is_back(Fault::Keeps) {
+                return;
+            }
             self.pool.release(handle);
         }
         while let Some(to) = targets.next() {
@@ -363,6 +386,10 @@ impl Forwarder {
                 Err(e) => {
                     self.counters.refused += 1;
                     tracing::debug!(interface = self.interfaces[to].name, error = %e, "cannot send");
+                    #[cfg(feature = "simulated")]
+                    if is_back(Fault::Uncounted) {
+                        break;
+                    }
                     1
                 }
             };

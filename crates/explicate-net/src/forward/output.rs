@@ -78,6 +78,8 @@ impl Output {
         if let Some(scone) = &mut self.scone {
             scone.observe(known, &self.port, self.bytes);
         }
+        #[cfg(feature = "simulated")]
+        let known = if is_back(Fault::Early) { now + Time::millis(2) } else { known };
         while let Some((at, handle)) = self.arrived(known, pool) {
             self.late.add(now.since(at));
             if let Some(scone) = &mut self.scone {

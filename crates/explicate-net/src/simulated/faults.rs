@@ -35,12 +35,21 @@ pub enum Fault {
     FromTheFirst,
     /// A sender leaves a call without an answer to QUIC, which repeats it ever more rarely.
     CalledOnce,
+    /// A router keeps a frame in memory that it does not forward.
+    Keeps,
+    /// A frame that the system refuses takes those behind it along, and they are not counted.
+    Uncounted,
+    /// Frames leave before the delay of their link has passed.
+    Early,
     /// A frame that has left its port when another one arrives waits until that one or the next leaves.
     Behind,
 }
 
 /// Those of transfers.
 pub const TRANSFERS: [Fault; 4] = [Fault::Unverified, Fault::KeptPart, Fault::FromTheFirst, Fault::CalledOnce];
+
+/// Those of routers and links, of which [`router`](super::router) has scenes.
+pub const OF_ROUTERS: [Fault; 4] = [Fault::Keeps, Fault::Uncounted, Fault::Early, Fault::Behind];
 
 /// Those of gateways.
 pub const ALL: [Fault; 11] = [

@@ -1,4 +1,5 @@
-//! Gateways, their hosts and the network between them in one process and in simulated time, drawn from one seed.
+//! Gateways, their hosts and the network between them in one process and in simulated time, drawn from one seed;
+//! also [`transfers`] and [`router`]s.
 //!
 //! The programs are the real ones above their sockets: [`machine`] starts a gateway on the UDP sockets of [`network`] and the TCP of
 //! [`tcp`]; [`hosts`] do what a [`scene`] says; [`record`] keeps what happens, and [`run`](run()) judges it. tokio's paused clock
@@ -24,6 +25,7 @@ pub mod memory;
 pub mod network;
 pub mod quic;
 pub mod record;
+pub mod router;
 pub mod run;
 pub mod scene;
 pub mod tasks;

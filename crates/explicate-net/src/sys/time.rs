@@ -34,6 +34,10 @@ pub fn monotonic() -> u64 {
 
 /// Offset of the wall clock from the monotonic one, nanoseconds. It may be changed at any time.
 pub fn wall_ahead() -> u64 {
+    #[cfg(feature = "simulated")]
+    if let Some(ahead) = crate::simulated::clock::wall_ahead() {
+        return ahead;
+    }
     clock(ClockId::Realtime).saturating_sub(monotonic())
 }
 
