@@ -31,10 +31,10 @@ struct Arguments {
     #[arg(long)]
     twice: bool,
     /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves, both-call;
-    /// with --transfers: unverified, kept-part, from-the-first.
+    /// with --transfers: unverified, kept-part, from-the-first, called-once; with --router: keeps, uncounted, early, behind.
     #[arg(long)]
     back: Option<String>,
-    /// Runs scenes of routers and links; `--back` takes keeps, uncounted, early, behind, and `--datagrams` shows each frame that leaves.
+    /// Routers and links instead of gateways; `--datagrams` shows each frame that leaves.
     #[arg(long, conflicts_with = "transfers")]
     router: bool,
 }
