@@ -1,8 +1,8 @@
 //! Shares by numbers of flows: two classes divide a line so that each flow gets the same, whatever the numbers of
 //! flows are, and one class may use what the other leaves.
 //!
-//! Every interval the share of a class becomes n_own / (n_own + n_other), with the numbers of their [`Flows`], which
-//! are halved every second.
+//! Every interval the share of a class becomes n_own / (n_own + n_other), with the numbers of their [`Flows`], whose
+//! bytes are halved every second.
 //!
 //! With weights alone, a controller's capacity would be too small while the other class is idle. Its capacity is the
 //! greater of its share and the part that the other class leaves: c max(share, 1 - r / c), where r is the departure
@@ -33,9 +33,8 @@ const SHORT: u16 = 128;
 const TABLE_BITS: u32 = 10;
 
 /// The number of flows by what they send: n = (sum of b)^2 / (sum of b^2), with b the bytes of a flow, which is Jain's
-/// index times the number of flows. Flows that send little count little. Bytes are in a table of 1024 entries by the
-/// flow's number, so that more flows than these share entries. Packets up to 128 bytes do not count, because most are
-/// acknowledgements.
+/// index times the number of flows. Flows that send little count little. Bytes are in a table of 1024 entries by
+/// the flow's number; flows may share an entry. Packets up to 128 bytes do not count, because most are acknowledgements.
 pub struct Flows {
     bytes: Box<[f64]>,
     sum: f64,
@@ -66,10 +65,16 @@ impl Flows {
     pub fn number(&self) -> f64 {
         if self.squares > 0.0 { (self.sum * self.sum / self.squares).max(1.0) } else { 1.0 }
     }
-    /// Halves the bytes so many times.
+    /// Halves the bytes so many times. Less than half a byte is nothing: the number does not depend on how small all are.
     pub fn age(&mut self, times: u64) {
+        if times == 0 {
+            return;
+        }
         let kept = 1.0 / (1u64 << times.min(63)) as f64;
-        self.bytes.iter_mut().for_each(|bytes| *bytes = if *bytes < 1.0 { 0.0 } else { *bytes * kept });
+        for bytes in &mut self.bytes {
+            let left = *bytes * kept;
+            *bytes = if left < 0.5 { 0.0 } else { left };
+        }
         self.sum = self.bytes.iter().sum();
         self.squares = self.bytes.iter().map(|bytes| bytes * bytes).sum();
     }
@@ -169,7 +174,6 @@ mod tests {
         flows.count(&data(2, 1000));
         assert_eq!(flows.number(), 2.0, "two alike");
         flows.age(u64::MAX);
-        flows.age(1);
         assert_eq!(flows.number(), 1.0, "none sends");
     }
 
