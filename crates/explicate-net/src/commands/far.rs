@@ -22,7 +22,7 @@ pub(super) struct Far<'a> {
     key: PublicKey,
     state: State,
     pub(super) identity: Identity,
-    /// Shown at the first connection.
+    /// Shown until this end is paired.
     invitation: Option<Invitation>,
 }
 
@@ -62,8 +62,11 @@ impl<'a> Far<'a> {
     }
     /// Pairs this end with it, the first time.
     pub(super) async fn pair(&mut self, sending: &Sending) -> std::result::Result<(), Failure> {
-        let Some(invitation) = self.invitation.take() else { return Ok(()) };
-        sending.pair(&invitation).await?;
-        self.state.add_receiver(self.name, self.key).map_err(|e| Failure::Final(e.to_string()))
+        let Some(invitation) = &self.invitation else { return Ok(()) };
+        sending.pair(invitation).await?;
+        self.state.add_receiver(self.name, self.key).map_err(|e| Failure::Final(e.to_string()))?;
+        // Not before: a connection that was lost meanwhile shows it again by the next one.
+        self.invitation = None;
+        Ok(())
     }
 }

@@ -17,8 +17,8 @@ const SILENT: &str = "is `explicated recv` running there, and does UDP reach its
 /// Between two attempts to go on.
 const AGAIN: Duration = Duration::from_secs(1);
 /// A call without an answer is given up after this time, for another one: QUIC doubles the time between its probes (RFC 9002 section 6.2.1), and
-/// would notice half a minute late that the path carries again.
-const CALL: Duration = Duration::from_secs(10);
+/// would notice half a minute late that the path carries again. A first call takes two round trips.
+const CALL: Duration = Duration::from_secs(20);
 
 /// The program that sends.
 pub trait Program {
@@ -34,8 +34,8 @@ pub trait Program {
     fn goes_on(&mut self, why: &str);
 }
 
-/// Sends everything to a receiver that the user calls `peer`; what has ended well is removed from `content`. A receiver that is silent for
-/// longer than `patience` ends it.
+/// Sends everything to a receiver that the user calls `peer`; what has ended well is removed from `content`. The transfer ends if
+/// the receiver is silent for longer than `patience`.
 pub async fn complete(
     program: &mut impl Program,
     (peer, patience): (&str, Duration),
@@ -53,7 +53,7 @@ pub async fn complete(
         if written > moved.1 {
             moved = (Clock::start(), written);
         }
-        if moved.0.elapsed() > patience || sys::stopped() || matches!(content, Content::Filler(..)) {
+        if moved.0.elapsed() + AGAIN > patience || sys::stopped() || matches!(content, Content::Filler(..)) {
             return Err(why);
         }
         program.goes_on(&why);
@@ -89,7 +89,12 @@ async fn once(
         }
         () = stop() => return Err(Failure::Final("interrupted".to_string())),
     };
-    program.pair(&sending).await?;
+    tokio::select! {
+        biased;
+        paired = program.pair(&sending) => paired?,
+        () = tokio::time::sleep(heard_of) => return Err(Failure::Final(format!("{peer} does not answer any more"))),
+        () = stop() => return Err(Failure::Final("interrupted".to_string())),
+    }
     let work = sending.send(content);
     tokio::pin!(work);
     let mut heard = (Clock::start(), 0);

@@ -83,7 +83,7 @@ impl Failure {
     }
 }
 
-/// What a sender's windows are: it receives answers alone.
+/// A sender's windows: it receives only answers.
 pub fn limits() -> Limits {
     Limits { peer_bytes: LEAST_WINDOW, connection_bytes: Some(LEAST_WINDOW), ..Limits::default() }
 }
