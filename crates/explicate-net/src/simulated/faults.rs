@@ -1,4 +1,4 @@
-//! Faults of gateways, transfers and routers, mended ones most of them, that a test puts back, to show that scenes find them.
+//! Faults of gateways, transfers and routers, most of them mended ones, that a test puts back to show that scenes find them.
 
 use std::cell::Cell;
 

@@ -93,6 +93,8 @@ pub enum Rule {
     Panics,
     /// Once faults are over, new connections are carried, and transfers go on.
     Recovers,
+    /// A transfer follows a NAT that takes another port at once, not when QUIC has given the connection up.
+    Follows,
     /// A transfer takes up what the receiver has of it.
     Resumes,
     /// A peer has one tunnel, whose datagrams have its headers.

@@ -30,12 +30,14 @@ use scene::{Happens, Kind, Scene, Sends};
 
 /// A user starts a sender so often.
 const ATTEMPTS: u32 = 3;
-/// A user starts a sender that has failed anew so long after that, ns.
+/// How long after a sender has failed its user starts another one, ns.
 const LATER: u64 = 5 * SECOND;
 /// A lost connection is noticed within a minute, and 120 s later the sender gives up.
 const GIVES_UP: u64 = (60 + 120 + 5) * SECOND;
-/// Behind faults a transfer goes on within so long: a call of 10 s is given up for another one, a part is free after 3 s.
+/// Behind faults a transfer goes on within so long: probes of a call are 8 s apart at most, a part is free after 3 s.
 const GOES_ON: u64 = 20 * SECOND;
+/// QUIC gives up a connection that is silent for so long.
+const SILENT: u64 = 60 * SECOND;
 /// What goes over a path takes so many times as long as its bytes, beside what its round trips take.
 const SLOWER: u64 = 3;
 const TRIPS: u64 = 40;
@@ -279,7 +281,15 @@ impl Stage {
         if now > latest {
             let how =
                 format!("sender {number} ends {:.1} s too late: {:?}", (now - latest) as f64 / 1e9, outcome.result);
-            self.broke(if outcome.result.is_ok() { Rule::Recovers } else { Rule::Closes }, how);
+            let moves = self.scene.happens.iter().any(|happens| matches!(happens, Happens::Rebinds(_)));
+            self.broke(
+                match outcome.result {
+                    Ok(()) if moves && now <= latest + SILENT => Rule::Follows,
+                    Ok(()) => Rule::Recovers,
+                    Err(_) => Rule::Closes,
+                },
+                how,
+            );
         }
         if let Err(why) = &outcome.result {
             if why.contains("a task of this program failed") {
