@@ -94,11 +94,11 @@ parameters! {
         step: Seconds = 0.001, in 0.0..=10.0, "Linux 6.18, sch_dualpi2.c";
         /// Further delay at which all are; up to there the share rises evenly. 0s: a step.
         ramp: Seconds = 0.0, in 0.0..=1.0, "RFC 9332 appendix A; Linux 6.18, sch_dualpi2.c";
-        /// A packet of L is not marked for its delay while no more than so many wait there, itself included.
+        /// A whole number: a packet of L is not marked for its delay while no more than so many wait there, itself included.
         floor: Packets = 0.0, in 0.0..=1e6, "RFC 9332 appendix A.2; Linux 6.18, sch_dualpi2.c";
         /// Share of the line that C has at least while packets wait there; whole percents.
         share: Fraction = 0.1, in 0.0..=1.0, "RFC 9332 section 4.2.2; Linux 6.18, sch_dualpi2.c";
-        /// A full packet: nothing is dropped or marked by probability while fewer bytes than two of them wait.
+        /// A full packet: nothing is dropped or marked by p' while fewer bytes than two of them wait.
         mtu: Bytes = 1500.0, in 0.0..=1e9, "Linux 6.18, sch_dualpi2.c";
         /// The limit of both queues together.
         limit: Limit = Limit::DEFAULT;

@@ -132,7 +132,7 @@ impl Output {
     }
     /// Packets in the port, and in the delay after it.
     pub fn held(&self) -> (usize, usize) {
-        // A port that knows departures in advance forgets packets when the next one arrives; until it is run they are here.
+        // A port that knows departures in advance forgets packets when the next one arrives; until this output has run, they are in `inside`.
         let port =
             if self.port.is_scheduled() { self.port.len() } else { self.inside.len() + self.port.losses_ahead() };
         (port, self.under_way.len())
