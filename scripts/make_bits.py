@@ -96,7 +96,8 @@ THREATS = """\
 - **One law at a time.** All flows of a network have the same law, and all routers speak, except in `half`. Cohabitation
   is another question: the codes of ABC and VCP are those of L4S.
 - **Our implementations.** Each [page of the reference](reference/index.md) lists its deviations, those of
-  ABC, Prague and RCP what could not be read; [how far to believe it](explanation/how-far.md) has the evidence for the simulator.
+  ABC, Prague and RCP what could not be read; [how far to believe it](explanation/how-far.md) has the evidence for the
+  simulator.
 - **Networks are small**: at most 35 hosts. The cellular trace is synthetic, and its steps are half a second long.
 - **SCONE is no congestion control.** Its 7 bits come some times a minute, and the lowest of 67 s counts, most of a run
   here; beneath is CUBIC, over drop-tail. Elements advise a fair share of the capacity of a router of RCP, by counting
