@@ -146,7 +146,9 @@ fn every_protocol_runs_on_real_sockets() {
     let told = lab(&(network + &names().enumerate().map(flow).collect::<String>()), &[]);
     let rates = numbers(&told, "flows", "goodput_bps");
     let silent: Vec<_> = names().zip(&rates).filter(|(_, rate)| **rate <= 0.0).collect();
-    assert!(rates.len() == names().count() && silent.is_empty(), "{silent:?} of {rates:?}");
+    let sent = numbers(&told, "flows", "sent_packets");
+    let all = rates.len() == names().count();
+    assert!(all && silent.is_empty(), "{silent:?} of {rates:?}, sent {sent:?} over {}", told["links"]);
 }
 
 #[test]
