@@ -48,7 +48,7 @@ pub enum Fault {
 /// Those of transfers.
 pub const TRANSFERS: [Fault; 4] = [Fault::Unverified, Fault::KeptPart, Fault::FromTheFirst, Fault::CalledOnce];
 
-/// Those of routers and links, of which [`router`](super::router) has scenes.
+/// Faults of routers and links. The scenes in [`router`](super::router) find them.
 pub const OF_ROUTERS: [Fault; 4] = [Fault::Keeps, Fault::Uncounted, Fault::Early, Fault::Behind];
 
 /// Those of gateways.

@@ -27,7 +27,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Tasks>> = const { RefCell::new(None) };
 }
 
-/// Those of the program of which a task runs in this thread.
+/// The tasks of the simulated program that now runs in this thread; `None` outside of a simulation.
 pub fn current() -> Option<Tasks> {
     CURRENT.with_borrow(Clone::clone)
 }

@@ -578,8 +578,8 @@ mod tests {
         }
     }
 
-    /// Packets behind the SCONE packet, several of which share a datagram, leave as they came; before them it counts
-    /// only at the front, and once.
+    /// A datagram may hold several QUIC packets. Those behind the SCONE packet leave as they came. A SCONE packet
+    /// that is not at the front, and two in one datagram, are left alone.
     #[test]
     fn coalesced_packets_are_left_alone() {
         let scone = &datagram(127)[..15];

@@ -66,7 +66,7 @@ pub(super) fn draw(scene: &Scene) -> Vec<VecDeque<Coming>> {
     for kind in scene.kinds.iter().filter(|kind| kind.is_of_frames()) {
         add(*kind, &mut draws);
     }
-    // When frames of which flow come. First each host says where it is.
+    // The times of frames and their flows. First each host announces its address.
     let mut times: Vec<(u64, usize)> = Vec::new();
     for _ in 0..FRAMES {
         times.push((scene.at(draws.between(0.02, 1.0)), draws.below(flows.len())));
