@@ -50,13 +50,14 @@ def picture(
 ) -> str:
     """Return an SVG file: panels one below the other, their lines thinned to `columns` columns.
 
-    Each has the names of its lines, unless a `legend` below all of them has them.
+    A panel has the names of its lines, unless those of the panel above or of a `legend` below all of them are the same.
     """
     wide, high = PANEL_IN
     with mpl.rc_context(LOOKS):
         below = ROW_IN * len(legend)
         figure = Figure(figsize=(wide, high * len(panels) + below), layout="constrained")
         rows = figure.subplots(len(panels), 1, squeeze=False).flatten()
+        above: list[tuple[str, int]] = []
         for axes, (frame, lines) in zip(rows, panels, strict=True):
             draw_panel(axes, Panel("", frame, tuple(_thinned(one, columns) for one in lines if not one.dots)))
             for one in lines:
@@ -64,11 +65,13 @@ def picture(
                     axes.add_patch(_dots(one))
                     if one.low:
                         axes.vlines(one.x, one.low, one.high, color=PRINT[one.place], linewidth=0.8)
-            if len(lines) > 1 and not legend:
+            names = [(one.name, one.place) for one in lines]
+            if len(lines) > 1 and not legend and names != above:
                 marks = list(map(_mark, lines))
                 axes.legend(
                     handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(marks), borderaxespad=0.2
                 )
+            above = names
         if legend:
             figure.legend(handles=list(map(_mark, legend)), loc="outside lower left")
         return _themed(figure, title)
