@@ -47,7 +47,8 @@
 //!    whose reset is an option there.
 //!
 //! RFC 8257 was read whole; alpha's first value, g, the nine steps and the two at the extremes of alpha (section 4.2)
-//! are as above. RFC 9768's section 3.2 was read in the last draft before it, draft-ietf-tcpm-accurate-ecn-34.
+//! are as above. Of RFC 9768 the last draft was read, draft-ietf-tcpm-accurate-ecn-34; `common/marks.rs` lists what
+//! else of it is not done.
 
 use alloc::boxed::Box;
 

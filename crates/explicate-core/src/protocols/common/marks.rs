@@ -1,18 +1,30 @@
 //! Counts of marked packets, for controllers that follow their share: receivers count them as AccECN does (RFC 9768
 //! section 3.2), and senders compare two counts. By counts neither delayed nor lost acknowledgements distort the share.
 //!
-//! AccECN has four counters. Acknowledgements carry three bits of r.cep, marked packets (the ACE field, section 3.2.2),
-//! and in a TCP option 24 bits each of r.ceb, r.e0b and r.e1b, payload bytes with each code (section 3.2.3). Here they
-//! carry 16 bits of r.cep. Data segments of a flow are equally long, the last one of a transfer aside, so a share of
-//! packets is that of bytes. The count is ambiguous after 2^15 marks whose acknowledgements are all lost or late; the
-//! option's is after 2^24 bytes, 11,586 segments of 1448, the three bits of the field after 8 marks. So this is AccECN
-//! where the option arrives. A path that removes it, where senders guess how often three bits have wrapped (section
-//! 3.2.2.5), is not modelled.
+//! AccECN has four counters. Each acknowledgement carries the last three bits of r.cep, marked packets (the ACE field,
+//! section 3.2.2). In a TCP option it can carry 24 bits each of r.ceb, r.e0b and r.e1b, payload bytes with each code
+//! (section 3.2.3). Here it carries 16 bits of r.cep. Data segments of a flow are equally long, the last one of a
+//! transfer aside, so a share of packets is that of bytes. The count is ambiguous after 2^15 marks whose
+//! acknowledgements are all lost or late; the option's is after 2^24 bytes, 11,586 segments of 1448, and the three bits
+//! of the field are after 8 marks. So this is AccECN where the option arrives. A path that removes it, where senders
+//! estimate how often three bits have wrapped (section 3.2.2.5.2, appendix A.2), is not modelled.
 //!
-//! The counts begin at 0, not at 5 and 1, by which AccECN finds fields that were set to zero on the way. Each marked
-//! data packet is acknowledged at once, more often than section 3.2.2.5.1 demands. Marks of acknowledgements do not
-//! count: they are not ECN-capable here. The text that was read is the RFC's last draft,
-//! draft-ietf-tcpm-accurate-ecn-34.
+//! Further differences:
+//! 1. Counts begin at 0. In AccECN r.cep begins at 5, r.e0b and r.e1b at 1 (section 3.2.1), by which senders can notice
+//!    fields that were set to zero on the way. Not done are this test (3.2.2.4, 3.2.3.2.4), those for other changes on
+//!    the way (3.2.2.3, 3.2.3.2), and the handshake in which both ends agree on AccECN (3.1): the scenario decides.
+//! 2. Which of two acknowledgements is newer a sender of AccECN finds by the data, and if it has them by the time
+//!    stamps, that they acknowledge (appendix A.1). Here the counts themselves say so: the newer one is ahead by less
+//!    than 2^15.
+//! 3. r.cep counts marked acknowledgements, too. Here acknowledgements are not ECN-capable.
+//! 4. r.cep counts packets that TCP accepts (section 1.3), so no segment that is wholly below the next one expected.
+//!    Here a segment that is sent again without need counts if it is marked, while the sender's number of arrivals
+//!    leaves it out: the share is then too large, and at most 1. A copy that the network makes does not count.
+//! 5. Each marked data packet is acknowledged at once. Section 3.2.2.5.1 demands that after seven marks at the latest,
+//!    and recommends it after two, and for a mark that follows a packet without one.
+//!
+//! RFC 9768 (April 2026) itself could be read no further than its abstract. Its last draft was read,
+//! draft-ietf-tcpm-accurate-ecn-34 (March 2025): sections 1.3, 2, 3.2, 4 and appendix A.
 
 use super::delivery::Arrivals;
 use crate::api::{Ack, Receiver};
