@@ -42,17 +42,20 @@
 //! to limit (7).
 //!
 //! Deviations:
-//! 1. Version 00 of the draft was read whole, and section 4 of RFC 9331; version 04 was not available. 00 and \[L\]
-//!    agree in all that the table has from \[D\], in the growth by unmarked segments alone (section 2.4.3) and in the
-//!    end of slow start by one mark (section 2.4.5). Google's quiche, which follows 04, has the same g, RTT_virt and D
-//!    as 00. 00 knows no swing and no least rate, and paces what is in flight if that is more than the window. Not
-//!    offered is ECT(0) in place of ECT(1), for private networks (section 2.2), nor a Reno for receivers without counts
-//!    (2.3.1.1).
-//! 2. No fall-back. To a queue that follows RFC 3168 a mark stands for a loss, so it marks seldom, ECT(1) too. RFC 9331
-//!    demands that a sender in open networks detects such a queue, and reacts as TCP does. This one does not: over
-//!    `red`, `codel` or `pi`, shared with TCP, it takes more than its share, up to 25 times TCP's in tests that RFC
-//!    9331 section 4.3.1 cites. In \[L\] detection is off by default, since it takes some L4S queues for the others
-//!    (\[D\] section 3.3). A queue for each flow, `fq_codel`, keeps the shares, and so does a queue without marks.
+//! 1. Version 00 of the draft was read whole, of RFC 9331 sections 4 and 5 and appendix A.1.5, of RFC 9768 what
+//!    `common/marks.rs` says; version 04 was not available. 00 and \[L\] agree in all that the table has from \[D\], in
+//!    the growth by unmarked segments alone (section 2.4.3) and in the end of slow start by one mark (section 2.4.5).
+//!    Google's quiche, which follows 04, has the same g, RTT_virt and D as 00. 00 knows no swing and no least rate, and
+//!    paces what is in flight if that is more than the window. Not offered is ECT(0) in place of ECT(1), for private
+//!    networks (section 2.2), nor a Reno for receivers without counts (2.3.1.1).
+//! 2. No fall-back. To a queue that follows RFC 3168 a mark stands for a loss, so it marks seldom, ECT(1) too. In open
+//!    networks RFC 9331 section 4.3 (3) demands that such queues are detected. It recommends that the sender then
+//!    reacts as TCP does, and where it does not, demands TCP in the place of Prague. Here neither is done: over `red`,
+//!    `codel` or `pi`, shared with TCP, Prague takes more than its share. Section 4.3.1 reports tests of TCP Prague: at
+//!    worst it had 25 times TCP's throughput; at 4 Mbit/s less than about 10 times over paths below 100 ms, and less
+//!    than about 5 times below 20 ms. In \[L\] detection is off by default, since it takes some L4S queues for the
+//!    others (\[D\] section 3.3), most often at low rates or over long paths (RFC 9331 section 4.3.1). A queue for each
+//!    flow, `fq_codel`, keeps the shares, and so does a queue without marks.
 //! 3. The window is a number with a fraction, whatever its size. Below four segments \[L\] keeps a rate in its place,
 //!    and the window that limits what is in flight follows by one segment per acknowledgement. Packets do not become
 //!    shorter at low rates.
