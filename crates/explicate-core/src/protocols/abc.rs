@@ -26,7 +26,7 @@
 //! | f(t) | `share` | 1 | min(tr / (2 cr), 1) | equation 2 |
 //! | token, tokenLimit | `token`, `token_limit` | packets | 5 | algorithm 1; \[MIT\], \[Oslo\] |
 //! | w | `cwnd` | segments | w + 1 + 1/w, or w - 1 + 1/w | equation 3 |
-//! | 01, 10, 11 | [`ACCELERATE`], [`BRAKE`], CE | | | section 5 |
+//! | 01, 10, 11 | [`ACCELERATE`], [`BRAKE`], CE | | | not checked |
 //!
 //! At rest N flows with W packets in flight add N packets in a round trip, and brakes have to take them away, so that
 //! f = (1 - N / W) / 2. If this f is above eta / 2, the queue is empty. If it is below, the line is full, and x = d_t +
@@ -39,30 +39,38 @@
 //! packets.
 //!
 //! Deviations:
-//! 1. Of the paper only abstract and introduction could be read. Checked by \[MIT\]: the form of equations 1 and 2, eta
-//!    0.98, delta 0.133 s with round trips of 0.1 s, a limit of five tokens, one more segment in w acknowledgements.
-//!    Not checked: the paper's numbers of equations and sections, its stability condition (delta above two thirds of
-//!    the longest round trip, so that 0.133 s serve 0.2 s; over longer paths it has to be raised), its codes (\[MIT\]
-//!    brakes by 11, and leaves all other packets alone), its bound of the window, and its d_t and T. Ours are 20 ms and
-//!    50 ms; \[MIT\] has 50 ms, in its example, and 20 ms.
-//! 2. Not implemented: the second window for bottlenecks without ABC (section 4.1; in \[MIT\] the lesser of ABC's and
-//!    CUBIC's counts), in whose place flows have the guard (`guard.rs`), and the two queues with weights for ABC and other
-//!    traffic; classes of a port are the simulator's own.
+//! 1. Of the paper only the abstract and the first page could be read. Checked by \[MIT\]: the form of equations 1 and
+//!    2, eta 0.98, delta 0.133 s with round trips of 0.1 s, a limit of five tokens, one more segment in w
+//!    acknowledgements, and that section 4.1 is about bottlenecks without ABC. Checked by \[Oslo\]: the number of
+//!    equation 2, and the order of steps in algorithm 1. Not checked: the other numbers of equations and sections; the
+//!    codes (\[MIT\] and \[Oslo\] brake by 11, and leave all other packets alone); d_t and T, for which we have 20 ms
+//!    and 50 ms and \[MIT\], in its example, 50 ms and 20 ms; the stability condition, delta above two thirds of the
+//!    longest round trip, so that 0.133 s serve 0.2 s. Over longer paths delta has to be raised. A comment in
+//!    \[MIT\]'s first form asks for more: 0.75 delta above the longest round trip.
+//! 2. Not implemented: the second window, for bottlenecks without ABC (section 4.1), in whose place flows have the
+//!    guard (`guard.rs`). In \[MIT\]'s module with this window it is CUBIC's, and the lesser of the two applies. Not
+//!    implemented, either, are the two queues with weights, for ABC and other traffic; classes of a port are the
+//!    simulator's own.
 //! 3. mu is the configured capacity, or the one that the port measures (`capacity` of a link,
-//!    `estimate/hop_capacity.rs`), as for all routers here; the paper's own measurement of a Wi-Fi link is not implemented.
+//!    `estimate/hop_capacity.rs`), as for all routers here. The paper's own measurement of a Wi-Fi link is not
+//!    implemented.
 //! 4. T consists of eleven slots, so that the measured time is between T and 1.1 T.
-//! 5. A loss halves the window, or leaves it (`on_loss = "keep"`), as in \[MIT\] and \[Oslo\]; a timeout resets it to
-//!    one segment. In the paper the second window reacts. A packet marked 11 is a brake, and halves the window once a
-//!    round trip (RFC 3168).
-//! 6. A window grows to twice the packets in flight at most, which neither \[MIT\] nor \[Oslo\] does. It is never below
-//!    one segment; in \[MIT\] not below five, in \[Oslo\] not below two.
+//! 5. A loss halves the window, or leaves it (`on_loss = "keep"`), as in \[Oslo\] and in \[MIT\]'s plain module; where
+//!    there is a second window, only that one is reduced. A timeout resets the window to one segment, as Linux does
+//!    under \[Oslo\]; in \[MIT\] the next acknowledgement restores it. A packet marked 11 is a brake, and halves the
+//!    window once a round trip (RFC 3168); in \[MIT\] and \[Oslo\] it is a brake and no more.
+//! 6. A window grows to twice the packets in flight at most, and one that is larger stays. \[Oslo\] and \[MIT\]'s plain
+//!    module have no such bound; the module with two windows cuts both to twice the packets in flight and five more.
+//!    Here a window is never below one segment; in \[MIT\] brakes leave six, in \[Oslo\] two.
 //! 7. An acknowledgement of several packets returns one code: *accelerate* if packets with this code outnumber those
 //!    with *brake* by half of all or more, *brake* in the opposite case, otherwise neither. The remainder counts for
-//!    the next acknowledgement.
+//!    the next acknowledgement. The code counts for all packets that the sender did not know to have arrived, so also
+//!    for those of lost acknowledgements, as in \[MIT\] and \[Oslo\].
 //! 8. \[MIT\] of 2021 departs from equation 1: it takes eta cr in place of eta mu, and adds 0.49 tokens for each
 //!    transmission that no packet uses. Here, as in its first form, it is eta mu, and nothing is added. The packet that
 //!    leaves counts in its x, which is one packet more than ours; cr and mu are those of ECN-capable packets only, here
-//!    of all. It begins with five tokens, here with none, so that the first packet over a link is a brake.
+//!    of all. It cuts tokens to the limit after a packet has taken one, here as in \[Oslo\] before. It begins with five
+//!    tokens, here with none, as in \[Oslo\], so that the first packet over a link is a brake.
 //! 9. Packets leave as the window lets them. \[MIT\] paces a window over half a round trip, \[Oslo\] as Linux does.
 
 use alloc::boxed::Box;
@@ -97,7 +105,7 @@ parameters! {
     /// Sender parameters.
     pub struct Params {
         /// Effect of a fast retransmit on the window: half, or none. A timeout always resets the window.
-        on_loss: OnLoss = OnLoss::Halve, "ours; in the paper a second window reacts to losses";
+        on_loss: OnLoss = OnLoss::Halve, "ours; in MIT's code a second window, CUBIC's, reacts";
     }
 }
 
