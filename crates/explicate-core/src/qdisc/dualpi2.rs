@@ -45,8 +45,9 @@
 //! 1. Of RFC 9332 sections 2 and 4.2 and appendices A and C were read, of RFC 9331 sections 4 to 5.3. What they demand
 //!    of the queues (section 2.5.1) is done. Not done of what they recommend are statistics of each queue but the waits
 //!    of its last packet (2.5.2.2), and reports of overload (2.5.2.3). The ECN field is the only classifier, so no
-//!    packet is in the wrong queue (2.5.1.1). A port without L4S has another discipline, to which ECT(1) is ECN-capable
-//!    (RFC 3168); RFC 9331 section 5.1 has it not.
+//!    packet is in the wrong queue (2.5.1.1). RFC 9331 section 5.1 demands that L4S can be switched off, and that
+//!    packets with ECT(1) then count as not ECN-capable. Here a port without L4S has another discipline, to which
+//!    ECT(1) is ECN-capable (RFC 3168).
 //! 2. Where Linux 6.18 and the examples of appendix A differ, the defaults are Linux's: a step, and no `floor`. The RFC
 //!    recommends a ramp, from which senders can learn sooner (A.1, note c).
 //! 3. Marks and drops are drawn, as in Linux. In figure 4 likelihoods are added up, and each whole one is a mark: their
