@@ -53,9 +53,11 @@
 //!    reacts as TCP does, and where it does not, demands TCP in the place of Prague. Here neither is done: over `red`,
 //!    `codel` or `pi`, shared with TCP, Prague takes more than its share. Section 4.3.1 reports tests of TCP Prague: at
 //!    worst it had 25 times TCP's throughput; at 4 Mbit/s less than about 10 times over paths below 100 ms, and less
-//!    than about 5 times below 20 ms. In \[L\] detection is off by default, since it takes some L4S queues for the
-//!    others (\[D\] section 3.3), most often at low rates or over long paths (RFC 9331 section 4.3.1). A queue for each
-//!    flow, `fq_codel`, keeps the shares, and so does a queue without marks.
+//!    than about 5 times below 20 ms. Ours, beside CUBIC with ECN over `codel`, has 3.7 times at 4 Mbit/s and 18 ms,
+//!    8.8 at 98 ms, 15 at 40 Mbit/s and 18 ms, and at 200 Mbit/s 27, which is beyond that worst case. In \[L\]
+//!    detection is off by default, since it takes some L4S queues for the others (\[D\] section 3.3), most often at low
+//!    rates or over long paths (RFC 9331 section 4.3.1). A queue for each flow, `fq_codel`, keeps the shares, and so
+//!    does a queue without marks.
 //! 3. The window is a number with a fraction, whatever its size. Below four segments \[L\] keeps a rate in its place,
 //!    and the window that limits what is in flight follows by one segment per acknowledgement. Packets do not become
 //!    shorter at low rates.
