@@ -7,11 +7,12 @@
 //! modules of K. Ciko, University of Oslo, 2021 \[Oslo\].
 //!
 //! The idea: data packets leave as "accelerate". A router compares the rate at which packets *leave* its queue with a
-//! target rate, and lets a share f of the packets pass unchanged; the others become "brake". Of a window of
-//! acknowledgements with a share f of accelerates, the next window is 2 f times as large: f = 1 doubles it, f = 1/2
-//! keeps it, f = 0 empties it. So one bit a packet reaches any rate within a round trip. On a path with several routers
-//! the least share counts, since no router turns a brake into an accelerate. A segment more per round trip lets shares
-//! converge.
+//! target rate, and lets a share f of the packets pass unchanged; the others become "brake". For each accelerate the
+//! sender's window grows by a segment, for each brake it shrinks by one. So after a round trip the window is 2 f times
+//! as large: f = 1 doubles it, f = 1/2 keeps it, f = 0 empties it. With one bit a packet a router reaches any rate up
+//! to twice the present one within a round trip. On a path with several routers the smallest f counts, since no router
+//! turns a brake into an accelerate. Each window also grows by a segment in a round trip, so that flows come to equal
+//! windows.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -28,14 +29,14 @@
 //! | w | `cwnd` | segments | w + 1 + 1/w, or w - 1 + 1/w | equation 3 |
 //! | 01, 10, 11 | [`ACCELERATE`], [`BRAKE`], CE | | | not checked |
 //!
-//! At rest N flows with W packets in flight add N packets in a round trip, and brakes have to take them away, so that
-//! f = (1 - N / W) / 2. If this f is above eta / 2, the queue is empty. If it is below, the line is full, and x = d_t +
-//! delta (N / W - (1 - eta)).
+//! At rest N flows, which together have W packets in flight, add N packets in a round trip, and brakes have to take
+//! them away: f = (1 - N / W) / 2. If this f is above eta / 2, the queue is empty. If it is below, the line is full,
+//! and x = d_t + delta (N / W - (1 - eta)).
 //!
 //! The codes are those of the IP header's ECN field, so packets have no congestion header; the echo has two bits of the
-//! transport header. 11 is RFC 3168's mark, which routers without ABC set. Today 01 belongs to L4S (RFC 9331): on a
-//! shared network ABC needs a domain of its own, and a queue for L4S takes its packets for its own. So does a router of
-//! VCP, whose codes are the same bits. On QUIC's sockets ABC is refused, because QUIC returns one code for many
+//! transport header. 11 is RFC 3168's mark, which routers without ABC set. Today 01 belongs to L4S (RFC 9331). A queue
+//! for L4S mistakes ABC's packets for those of L4S, and a router of VCP, whose codes are the same bits, mistakes them
+//! for VCP's: ABC needs a domain of its own. On QUIC's sockets ABC is refused, because QUIC returns one code for many
 //! packets.
 //!
 //! Deviations:
@@ -49,8 +50,7 @@
 //!    \[MIT\]'s first form asks for more: 0.75 delta above the longest round trip.
 //! 2. Not implemented: the second window, for bottlenecks without ABC (section 4.1), in whose place flows have the
 //!    guard (`guard.rs`). In \[MIT\]'s module with this window it is CUBIC's, and the lesser of the two applies. Not
-//!    implemented, either, are the two queues with weights, for ABC and other traffic; classes of a port are the
-//!    simulator's own.
+//!    implemented, either, are the two queues with weights, for ABC and other traffic; here a port has classes.
 //! 3. mu is the configured capacity, or the one that the port measures (`capacity` of a link,
 //!    `estimate/hop_capacity.rs`), as for all routers here. The paper's own measurement of a Wi-Fi link is not
 //!    implemented.
@@ -67,10 +67,10 @@
 //!    the next acknowledgement. The code counts for all packets that the sender did not know to have arrived, so also
 //!    for those of lost acknowledgements, as in \[MIT\] and \[Oslo\].
 //! 8. \[MIT\] of 2021 departs from equation 1: it takes eta cr in place of eta mu, and adds 0.49 tokens for each
-//!    transmission that no packet uses. Here, as in its first form, it is eta mu, and nothing is added. The packet that
-//!    leaves counts in its x, which is one packet more than ours; cr and mu are those of ECN-capable packets only, here
-//!    of all. It cuts tokens to the limit after a packet has taken one, here as in \[Oslo\] before. It begins with five
-//!    tokens, here with none, as in \[Oslo\], so that the first packet over a link is a brake.
+//!    transmission that no packet uses. Here, as in its first form, it is eta mu, and nothing is added. Its x includes
+//!    the packet that leaves, ours does not. Its cr and mu count ECN-capable packets only, ours all. It cuts tokens to
+//!    the limit after a packet has taken one, here they are cut before, as in \[Oslo\]. It begins with five tokens;
+//!    here, as in \[Oslo\], there are none at first, so that the first packet over a link is a brake.
 //! 9. Packets leave as the window lets them. \[MIT\] paces a window over half a round trip, \[Oslo\] as Linux does.
 
 use alloc::boxed::Box;

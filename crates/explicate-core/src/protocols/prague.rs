@@ -27,19 +27,19 @@
 //! | | `LEAST` | bytes/s | 12,500 | \[L\] |
 //! | r.cep, s.cep | `MarkReceiver::marks`, `MarkCount::marks` | packets mod 2^16 | | RFC 9768 section 3.2 |
 //!
-//! With marks of probability p the window is in proportion to (1 - p) / p (\[D\] section 2.4.3), and the rate is about
-//! 1/p - 1 Mbit/s for packets of 1500 bytes and round trips up to 25 ms, by the module's authors: in each 25 ms the
-//! window loses p W / 2 segments and gains (1 - p) RTT / 25 ms.
+//! With marks of probability p the window W is in proportion to (1 - p) / p (\[D\] section 2.4.3). Over round trips up
+//! to 25 ms it loses p W / 2 segments in each 25 ms, and gains (1 - p) RTT / 25 ms. So packets of 1500 bytes have a
+//! rate of about 1/p - 1 Mbit/s, which the module's authors state, too.
 //!
 //! All its data packets have ECT(1) whatever `ecn` says, as those of VCP and ABC have their codes. With `l4s = true`
 //! packets of TCP's other controllers have ECT(1) too, to see what happens. On QUIC's sockets Prague is refused, as
 //! DCTCP is: QUIC returns one code for many packets.
 //!
-//! What RFC 9331 section 4.3 requires, by its numbers: another protocol can take this one's place (1); a loss halves
-//! (2); no detection of queues without L4S (3, deviation 2); rates do not depend on round trips up to 25 ms, from four
-//! round trips after slow start on (4); beyond, they do. A window may be below a segment (5). How losses are found is
-//! the recovery's business: `rack` does it by time, as asked (6). Packets are paced one by one, so there are no bursts
-//! to limit (7).
+//! RFC 9331 section 4.3 has seven numbered requirements. The third is not met: queues without L4S are not detected
+//! (deviation 2). The others: another protocol can take this one's place (1); a loss halves the window (2); rates do
+//! not depend on round trips up to 25 ms, from four round trips after slow start on (4), while longer ones do count; a
+//! window may be below a segment (5); losses are found by time if the recovery is `rack` (6); packets are paced one by
+//! one, so there are no bursts to limit (7).
 //!
 //! Deviations:
 //! 1. Version 00 of the draft was read whole, of RFC 9331 sections 4 and 5 and appendix A.1.5, of RFC 9768 what
@@ -58,16 +58,18 @@
 //!    detection is off by default, since it takes some L4S queues for the others (\[D\] section 3.3), most often at low
 //!    rates or over long paths (RFC 9331 section 4.3.1). A queue for each flow, `fq_codel`, keeps the shares, and so
 //!    does a queue without marks.
-//! 3. The window is a number with a fraction, whatever its size. Below four segments \[L\] keeps a rate in its place,
-//!    and the window that limits what is in flight follows by one segment per acknowledgement. Packets do not become
-//!    shorter at low rates.
+//! 3. The window is a number with a fraction, whatever its size. Below four segments \[L\] keeps a rate instead, and
+//!    the window that limits what is in flight moves towards it by one segment per acknowledgement. Packets do not
+//!    become shorter at low rates.
 //! 4. The window grows with each acknowledgement while the application has data, even if it is not full. In \[L\] it
 //!    grows only while it is full, which a paced window of few segments is not.
 //! 5. SYNs and acknowledgements are not ECN-capable; \[D\] section 2.2 has ECT(1) on all packets.
-//! 6. A loss halves the window and is the reduction of its round trip; \[D\] section 2.4.1 permits less after a
-//!    reduction for marks in the same round trip, which quiche makes use of. Slow start ends with the first mark, which
-//!    halves the window since alpha is 1; \[L\] offers this and alpha of 0 with the same halving.
-//! 7. After an idle time short round trips still count as `rtt_virt`, as in \[D\], which plans a new transition then.
+//! 6. A loss halves the window, and marks of the same round trip do not reduce it again. If marks came first, \[D\]
+//!    section 2.4.1 permits a smaller reduction for the loss, as quiche has it; here it is half, too. Slow start ends
+//!    with the first mark, which halves the window since alpha is 1; \[L\] offers this, and an alpha of 0 with the same
+//!    halving.
+//! 7. After an idle time short round trips still count as `rtt_virt`, as in \[D\], which plans a new transition for
+//!    that case.
 
 use alloc::boxed::Box;
 

@@ -2,10 +2,11 @@
 //!
 //! Senders that follow the *share* of marked packets (TCP Prague, DCTCP) keep the line busy with a queue of half a
 //! millisecond. TCP, which halves its window for one mark, needs a queue of a round trip. So each kind has a queue of
-//! its own: L for packets with ECT(1) or CE (RFC 9331), C for all others. The queues have no shares of the line. L goes
-//! first, and what arrives there is held back by marks that are coupled to C's: a controller computes one probability
-//! p' from the longer of the two delays. C's packets are dropped or marked with p'^2, to which TCP's rate is 1 /
-//! sqrt(p'^2), and L's are marked with k p', to which the rates of L are 1 / (k p'): with k = 2 flows of equal round
+//! its own: L for packets with ECT(1) or CE (RFC 9331), C for all others. The queues do not divide the line: L goes
+//! first, except that C has at least a tenth while packets wait there. What keeps L's senders from taking all are marks
+//! that are coupled to C's. A controller computes one probability p' from the longer of the two delays. C's packets are
+//! dropped or marked with p'^2, and TCP's rate is in proportion to one over the root of that, 1 / p'. L's packets are
+//! marked with k p', and the rates of their senders are in proportion to 1 / (k p'). So with k = 2 flows of equal round
 //! trips have about equal windows. While C is empty L marks by a threshold of its own delay.
 //!
 //! | symbol | field | unit | value | source |
@@ -37,24 +38,24 @@
 //! The ECN field of a *packet* chooses the queue. A flow whose packets have both codes is served out of order: VCP and
 //! ABC write both.
 //!
-//! Slow lines: 1500 bytes take more than a millisecond below 12 Mbit/s. There Linux's defaults mark every packet that
-//! has waited for one. Appendix A.2 warns of that. What it computes is `step = "800us"`, `ramp = "400us"`,
-//! `floor = 1`.
+//! Slow lines: below 12 Mbit/s 1500 bytes take more than a millisecond. There Linux's defaults mark every packet that
+//! has waited for another one, of which appendix A.2 warns. The values of figure 2 are `step = "800us"`,
+//! `ramp = "400us"`, and `floor = 1`, by which a packet that waits alone is not marked.
 //!
 //! Deviations:
 //! 1. Of RFC 9332 sections 2 and 4.2 and appendices A and C were read, of RFC 9331 sections 4 to 5.3. What they demand
-//!    of the queues (section 2.5.1) is done. Not done of what they recommend are statistics of each queue but the waits
-//!    of its last packet (2.5.2.2), and reports of overload (2.5.2.3). The ECN field is the only classifier, so no
-//!    packet is in the wrong queue (2.5.1.1). RFC 9331 section 5.1 demands that L4S can be switched off, and that
-//!    packets with ECT(1) then count as not ECN-capable. Here a port without L4S has another discipline, to which
-//!    ECT(1) is ECN-capable (RFC 3168).
+//!    of the queues (section 2.5.1) is done. Of what they recommend two things are not: statistics of each queue,
+//!    except the wait of its last packet (2.5.2.2), and reports of overload (2.5.2.3). The ECN field is the only
+//!    classifier, so no packet is in the wrong queue (2.5.1.1). RFC 9331 section 5.1 demands that L4S can be switched
+//!    off, and that packets with ECT(1) then count as not ECN-capable. Here a port without L4S has another discipline,
+//!    to which ECT(1) is ECN-capable (RFC 3168).
 //! 2. Where Linux 6.18 and the examples of appendix A differ, the defaults are Linux's: a step, and no `floor`. The RFC
 //!    recommends a ramp, from which senders can learn sooner (A.1, note c).
-//! 3. Marks and drops are drawn, as in Linux. In figure 4 likelihoods are added up, and each whole one is a mark: their
-//!    distances are even.
-//! 4. Nothing is signalled by p' while fewer than two full packets wait behind the one that leaves, as in Linux; A.1
-//!    counts it in. `floor` does count it. Linux compares the queue that a packet finds when it comes, so that the last
-//!    one of a burst is marked, too.
+//! 3. Marks and drops are drawn at random, as in Linux. In figure 4 likelihoods are added up, and each whole one is a
+//!    mark, so that marks come at even distances.
+//! 4. While fewer than two full packets wait behind the one that leaves, p' neither marks nor drops, as in Linux; A.1
+//!    counts the one that leaves, too. `floor` does count it. Linux compares `floor` with the queue that a packet finds
+//!    when it comes, so that the last one of a burst is marked, too.
 //! 5. The probability is updated when a packet comes or goes, for all multiples of Tupdate since, each with the delay
 //!    of that time. The result is that of a timer; a sample between two packets shows the last update.
 //! 6. Where Linux's 32 bits wrap, the probability stays at its bound: a delay that falls by more than 0.31 s between
