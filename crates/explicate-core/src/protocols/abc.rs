@@ -40,14 +40,14 @@
 //! packets.
 //!
 //! Deviations:
-//! 1. Of the paper only the abstract and the first page could be read. Checked by \[MIT\]: the form of equations 1 and
-//!    2, eta 0.98, delta 0.133 s with round trips of 0.1 s, a limit of five tokens, one more segment in w
-//!    acknowledgements, and that section 4.1 is about bottlenecks without ABC. Checked by \[Oslo\]: the number of
+//! 1. Of the paper only the abstract and the start of the introduction could be read. Checked by \[MIT\]: the form of
+//!    equations 1 and 2, eta 0.98, delta 0.133 s with round trips of 0.1 s, a limit of five tokens, one more segment in
+//!    w acknowledgements, and that section 4.1 is about bottlenecks without ABC. Checked by \[Oslo\]: the number of
 //!    equation 2, and the order of steps in algorithm 1. Not checked: the other numbers of equations and sections; the
 //!    codes (\[MIT\] and \[Oslo\] brake by 11, and leave all other packets alone); d_t and T, for which we have 20 ms
 //!    and 50 ms and \[MIT\], in its example, 50 ms and 20 ms; the stability condition, delta above two thirds of the
-//!    longest round trip, so that 0.133 s serve 0.2 s. Over longer paths delta has to be raised. A comment in
-//!    \[MIT\]'s first form asks for more: 0.75 delta above the longest round trip.
+//!    longest round trip, so that 0.133 s serve 0.2 s. Over longer paths delta has to be raised. A comment in \[MIT\]'s
+//!    first form asks for more: 0.75 delta above the longest round trip.
 //! 2. Not implemented: the second window, for bottlenecks without ABC (section 4.1), in whose place flows have the
 //!    guard (`guard.rs`). In \[MIT\]'s module with this window it is CUBIC's, and the lesser of the two applies. Not
 //!    implemented, either, are the two queues with weights, for ABC and other traffic; here a port has classes.
