@@ -44,15 +44,17 @@ pub struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    /// An endpoint in this thread's namespace, which receives the flows that `opens` makes.
-    pub fn open(clock: Clock, opens: Opens<'a>) -> Result<Endpoint<'a>> {
+    /// An endpoint in this thread's namespace, which receives the flows that `opens` makes. `start` gives its clock, once its socket
+    /// is open.
+    pub fn open(opens: Opens<'a>, start: impl FnOnce() -> Clock) -> Result<Endpoint<'a>> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, UDP_PORT)).or_fail(|| "open a socket".to_string())?;
-        let waiter = socket
+        socket
             .set_nonblocking(true)
             .and_then(|()| sys::tell_ttl_and_ecn(socket.as_fd()))
             .and_then(|()| sys::grow_buffers(socket.as_fd(), 8 << 20))
-            .and_then(|()| Waiter::with_timer(clock))
             .or_fail(|| "prepare the socket".to_string())?;
+        let clock = start();
+        let waiter = Waiter::with_timer(clock).or_fail(|| "make a timer".to_string())?;
         Ok(Endpoint {
             socket,
             clock,
@@ -63,6 +65,10 @@ impl<'a> Endpoint<'a> {
             receivers: Receivers::new(opens),
             agent: None,
         })
+    }
+    /// Sleeps until the epoch of its clock, or until a signal arrives.
+    pub fn wait_for_start(&self) {
+        self.clock.wait_for_start();
     }
     /// The current time.
     pub fn now(&self) -> Time {

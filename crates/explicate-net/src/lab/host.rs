@@ -111,7 +111,6 @@ pub(super) struct Host<'a> {
     scenario: &'a Scenario,
     flows: &'a [LabFlow],
     node: usize,
-    clock: Clock,
     endpoint: Endpoint<'a>,
     before: (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>),
     sampled: (BTreeMap<usize, SenderStats>, BTreeMap<usize, ReceiverStats>),
@@ -119,32 +118,31 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Opens the socket of a node in this thread's namespace.
+    /// Opens the socket of a node in this thread's namespace, and then calls `start`.
     pub(super) fn open(
         scenario: &'a Scenario,
         flows: &'a [LabFlow],
         node: usize,
         seed: u64,
-        clock: Clock,
+        start: &dyn Fn() -> Clock,
     ) -> Result<Host<'a>> {
         let ours = |f: &LabFlow| f.kernel.is_none();
         let opens = move |id: u32| {
             let flow = flows.get(index(id)).filter(|flow| flow.ends.1 == node)?;
             Some(ReceiverEndpoint::new(&init(scenario, flow, id).ok()?))
         };
-        let mut endpoint = Endpoint::open(clock, Box::new(opens))?;
+        let mut endpoint = Endpoint::open(Box::new(opens), start)?;
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
         endpoint.agent = agent(scenario, flows, node, seed);
         let (before, sampled, report) = Default::default();
-        Ok(Host { scenario, flows, node, clock, endpoint, before, sampled, report })
+        Ok(Host { scenario, flows, node, endpoint, before, sampled, report })
     }
 
     /// Runs the flows to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
-        // Packets sent earlier would be lost before the routers run, and cause a timeout.
-        self.clock.wait_for_start();
+        self.endpoint.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
             self.endpoint.run(until, &stop)?;

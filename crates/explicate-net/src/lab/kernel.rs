@@ -6,7 +6,6 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -42,12 +41,18 @@ pub(super) struct Carried<'a> {
     pub(super) kernel_controller: &'a str,
     pub(super) seed: u64,
     pub(super) clock: Clock,
-    /// Whether the receiving end listens.
-    pub(super) listens: &'a AtomicBool,
 }
 
 fn port(id: usize) -> u16 {
     PORTS + id as u16
+}
+
+/// The socket of a flow's receiving end, in this thread's namespace.
+pub(super) fn listen(id: usize) -> Result<TcpListener> {
+    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port(id)));
+    let listener = TcpListener::bind(address).or_fail(|| format!("listen at {address}"))?;
+    listener.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
+    Ok(listener)
 }
 
 /// Parses `GROUP=CONTROLLER` and finds the group.
@@ -91,7 +96,7 @@ impl Carried<'_> {
     pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
         let mut report = HostReport::default();
         self.clock.wait_for_start();
-        while self.clock.now() < self.flow.start || !self.listens.load(Ordering::Acquire) {
+        while self.clock.now() < self.flow.start {
             if self.is_over(stop) {
                 return Ok(report);
             }
@@ -143,11 +148,7 @@ impl Carried<'_> {
     }
 
     /// The receiving end.
-    pub(super) fn receive(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
-        let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port(self.id)));
-        let listener = TcpListener::bind(address).or_fail(|| format!("listen at {address}"))?;
-        listener.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
-        self.listens.store(true, Ordering::Release);
+    pub(super) fn receive(self, listener: &TcpListener, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
         let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS).max(1) as u64;
         let mut stream: Option<TcpStream> = None;
         let mut actions = self.measured().into_iter().peekable();

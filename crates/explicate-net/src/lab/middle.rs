@@ -48,14 +48,14 @@ pub(super) struct Middle<'a> {
 }
 
 impl<'a> Middle<'a> {
-    /// The router of a node, in this thread's namespace.
+    /// The router of a node, in this thread's namespace. Its interfaces are open when it calls `start`.
     pub(super) fn router(
         scenario: &'a Scenario,
         plan: &Plan,
         node: usize,
         seed: u64,
         crossing: &[u64],
-        clock: Clock,
+        start: &dyn Fn() -> Clock,
     ) -> Result<Middle<'a>> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         let cables: Vec<usize> = plan.cables_of(node).collect();
@@ -73,7 +73,7 @@ impl<'a> Middle<'a> {
             links.push((both[own], input));
         }
         let mode = if plan.roles[node] == Role::Bridge { Mode::Bridge } else { Mode::Router };
-        let mut forwarder = Forwarder::new(interfaces, mode, clock)?;
+        let mut forwarder = Forwarder::new(interfaces, mode, start())?;
         let (specs, watched) = agent_controller(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
@@ -90,13 +90,14 @@ impl<'a> Middle<'a> {
         Ok(middle)
     }
 
-    /// The links between hosts, and those that share a line, in this thread's namespace.
+    /// The links between hosts, and those that share a line, in this thread's namespace. Their interfaces are open
+    /// when they call `start`.
     pub(super) fn links(
         scenario: &'a Scenario,
         plan: &Plan,
         seed: u64,
         crossing: &[u64],
-        clock: Clock,
+        start: &dyn Fn() -> Clock,
     ) -> Result<Middle<'a>> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         for (i, cable) in plan.cables.iter().enumerate().filter(|(_, c)| plan.has_middle(c)) {
@@ -109,7 +110,7 @@ impl<'a> Middle<'a> {
                 links.push((link, None));
             }
         }
-        let mut forwarder = Forwarder::new(interfaces, Mode::Link, clock)?;
+        let mut forwarder = Forwarder::new(interfaces, Mode::Link, start())?;
         if plan.cables.iter().any(|cable| cable.half_duplex) {
             forwarder.keep_in_step();
         }

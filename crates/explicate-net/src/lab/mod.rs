@@ -29,15 +29,14 @@ pub mod results;
 mod routes;
 mod schedule;
 pub mod stall_monitor;
+mod start;
 mod sysctls;
 
 use host::{Host, HostReport, Sample};
 use middle::{Middle, Report};
 use netns::Namespaces;
 use plan::{Plan, Role};
-
-/// Time for all threads to open their sockets before the clock starts.
-const PREPARATION: Time = Time::millis(500);
+use start::Start;
 
 /// Load of a forwarder.
 pub struct Work {
@@ -113,14 +112,23 @@ fn run_once(
     let of_phase = |routes| flow_paths(scenario, routes).map_err(|error| Error::Failed(error.to_string()));
     let crossing = crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
     let _awake = Awake::keep();
-    let clock = Clock::start_in(PREPARATION);
     let halt = AtomicBool::new(false);
     let stop = || sys::stopped() || halt.load(Ordering::Relaxed);
     let hosts: Mutex<Vec<HostReport>> = Mutex::default();
     let forwarders: Mutex<Vec<Report<'_>>> = Mutex::default();
     let used = |node: usize| flows.iter().any(|f| f.kernel.is_none() && (f.ends.0 == node || f.ends.1 == node));
     let is_not_real_time = AtomicBool::new(false);
-    let listening: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::default()).collect();
+    let roles = plan.roles.iter().enumerate().filter_map(|(node, role)| match role {
+        Role::Router | Role::Bridge => Some(Job::Router(node)),
+        Role::Host => used(node).then_some(Job::Host(node)),
+    });
+    let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
+    let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
+    let links = plan.namespaces().contains(&plan.links()).then_some(Job::Links);
+    let monitors = sys::processors().into_iter().map(Job::StallMonitor);
+    let jobs: Vec<Job> = links.into_iter().chain(roles).chain(carried).chain(monitors).collect();
+    let parts = Start::of(jobs.len());
+    let start: &(dyn Fn() -> Clock + Sync) = &|| parts.wait(&stop);
     // The job of each thread, in the namespace that it enters first.
     let work = |job: Job| -> Result<()> {
         netns::enter(&job.namespace(plan, &flows))?;
@@ -131,23 +139,22 @@ fn run_once(
             tracing::warn!(%error, "cannot use real-time scheduling: results are less precise");
         }
         match job {
-            Job::Links => keep(&forwarders, Middle::links(scenario, plan, seed, &crossing, clock)?.run(&stop)?),
+            Job::Links => keep(&forwarders, Middle::links(scenario, plan, seed, &crossing, start)?.run(&stop)?),
             Job::Router(node) => {
-                keep(&forwarders, Middle::router(scenario, plan, node, seed, &crossing, clock)?.run(&stop)?);
+                keep(&forwarders, Middle::router(scenario, plan, node, seed, &crossing, start)?.run(&stop)?);
             }
             Job::TcpSend(id) | Job::TcpReceive(id) => {
                 let flow = &flows[id];
                 let kernel_controller = flow.kernel.as_deref().unwrap_or_default();
-                let listens = &listening[id];
-                let carried = kernel::Carried { scenario, flow, id, kernel_controller, seed, clock, listens };
-                let sends = matches!(job, Job::TcpSend(_));
-                keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
+                let listener = matches!(job, Job::TcpReceive(_)).then(|| kernel::listen(id)).transpose()?;
+                let carried = kernel::Carried { scenario, flow, id, kernel_controller, seed, clock: start() };
+                keep(&hosts, listener.map_or_else(|| carried.send(&stop), |l| carried.receive(&l, &stop))?);
             }
             Job::StallMonitor(processor) => {
-                let samples = stall_monitor::watch(processor, clock, scenario.duration, &stop)?;
+                let samples = stall_monitor::watch(processor, start, scenario.duration, &stop)?;
                 keep(&hosts, HostReport { samples, ..HostReport::default() });
             }
-            Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, clock)?.run(&stop)?),
+            Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, start)?.run(&stop)?),
         }
         Ok(())
     };
@@ -158,15 +165,6 @@ fn run_once(
         halt.fetch_or(result.is_err(), Ordering::Relaxed);
         result
     };
-    let roles = plan.roles.iter().enumerate().filter_map(|(node, role)| match role {
-        Role::Router | Role::Bridge => Some(Job::Router(node)),
-        Role::Host => used(node).then_some(Job::Host(node)),
-    });
-    let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
-    let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
-    let links = plan.namespaces().contains(&plan.links()).then_some(Job::Links);
-    let monitors = sys::processors().into_iter().map(Job::StallMonitor);
-    let jobs: Vec<Job> = links.into_iter().chain(roles).chain(carried).chain(monitors).collect();
     thread::scope(|scope| {
         let guarded = &guarded;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || guarded(job))).collect();

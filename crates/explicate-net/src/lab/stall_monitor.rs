@@ -19,9 +19,15 @@ const EVERY: Time = Time::millis(1);
 pub const MACHINE: &str = "machine";
 
 /// Monitors a processor until `end`. Returns a sample for each stall.
-pub(super) fn watch(processor: usize, clock: Clock, end: Time, stop: &dyn Fn() -> bool) -> Result<Vec<Sample>> {
+pub(super) fn watch(
+    processor: usize,
+    start: &dyn Fn() -> Clock,
+    end: Time,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Sample>> {
     sys::stay_on(processor).or_fail(|| format!("stay on processor {processor}"))?;
     sys::sharpen_timers();
+    let clock = start();
     let mut samples = Vec::new();
     // The scenario's clock reads zero before the scenario begins.
     let mut due = EVERY;
