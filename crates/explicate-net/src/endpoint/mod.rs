@@ -12,7 +12,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{SackRanges, UDP_PORT, flag};
 
 use crate::agent::AgentHost;
-use crate::clock::{Clock, Waiter};
+use crate::clock::{Clock, Stalls, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, BATCH, Batch};
 
@@ -41,6 +41,8 @@ pub struct Endpoint<'a> {
     pub receivers: Receivers<'a>,
     /// The agent of this node, if its flows need one.
     pub agent: Option<AgentHost>,
+    /// When its thread did not run.
+    pub stalls: Stalls,
 }
 
 impl<'a> Endpoint<'a> {
@@ -64,6 +66,7 @@ impl<'a> Endpoint<'a> {
             sending: BTreeMap::new(),
             receivers: Receivers::new(opens),
             agent: None,
+            stalls: Stalls::default(),
         })
     }
     /// Sleeps until the epoch of its clock, or until a signal arrives.
@@ -77,12 +80,14 @@ impl<'a> Endpoint<'a> {
 
     /// Sends and receives until `until`, or until `stop` returns true.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
+        self.stalls.run(Time::ZERO, self.clock.now());
         while self.clock.now() < until && !stop() {
             self.turn()?;
             let flows = self.sending.values().map(Sending::due).min().unwrap_or(Time::NEVER);
             let agent = self.agent.as_ref().map_or(Time::NEVER, AgentHost::due);
             let due = flows.min(self.receivers.due()).min(agent).min(until);
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait for packets".to_string())?;
+            self.stalls.run(self.stalls.waits(due), self.clock.now());
         }
         Ok(())
     }

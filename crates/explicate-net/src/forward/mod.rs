@@ -13,7 +13,7 @@ use explicate_core::port::Store;
 use explicate_core::units::Time;
 
 use crate::agent::AgentHost;
-use crate::clock::{Clock, Waiter};
+use crate::clock::{Clock, Stalls, Waiter};
 use crate::error::{Context, Result};
 #[cfg(feature = "simulated")]
 use crate::simulated::faults::{Fault, is_back};
@@ -85,6 +85,8 @@ pub struct Forwarder<S = PacketSocket> {
     in_step: Option<Time>,
     /// Counters since the start.
     pub counters: Counters,
+    /// When its thread did not run.
+    pub stalls: Stalls,
     /// CPU time of its thread at the start.
     cpu: u64,
 }
@@ -93,15 +95,21 @@ impl Forwarder {
     /// Forwards until `until`, or until `stop` returns true.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
         let mut now = self.clock.now();
+        self.stalls.run(Time::ZERO, now);
         while now < until && !stop() {
-            match self.go(now, until) {
-                Next::At(time) => self.clock.sleep_until(time),
+            let due = match self.go(now, until) {
+                Next::At(time) => {
+                    self.clock.sleep_until(time);
+                    time
+                }
                 Next::Frame(time) => {
                     self.waiter.wait(&self.interfaces, time).or_fail(|| "wait for packets".to_string())?;
                     self.log_errors();
+                    self.stalls.waits(time)
                 }
-            }
+            };
             now = self.clock.now();
+            self.stalls.run(due, now);
         }
         Ok(())
     }
@@ -124,9 +132,24 @@ impl<S: Frames> Forwarder<S> {
     /// A forwarder for this thread.
     pub fn new(interfaces: Vec<Interface<S>>, mode: Mode, clock: Clock) -> Result<Forwarder<S>> {
         let waiter = Waiter::new(clock);
-        let (table, agent, ready, vlan, in_step, counters) = Default::default();
+        let (table, agent, ready, vlan, in_step, counters, stalls) = Default::default();
         let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
-        Ok(Forwarder { interfaces, mode, table, agent, pool, ready, clock, waiter, pace, vlan, in_step, counters, cpu })
+        Ok(Forwarder {
+            interfaces,
+            mode,
+            table,
+            agent,
+            pool,
+            ready,
+            clock,
+            waiter,
+            pace,
+            vlan,
+            in_step,
+            counters,
+            stalls,
+            cpu,
+        })
     }
 
     /// Sets the maximum interval between turns under load: it delays frames by at most this time, and saves CPU time.

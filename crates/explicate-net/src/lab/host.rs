@@ -15,8 +15,9 @@ use explicate_scenario::model::{Link, Scenario, Traffic};
 
 use super::addresses::{address, addresses};
 use super::schedule::{Action, Schedule};
+use super::stall_monitor;
 use crate::agent::{self, AgentHost};
-use crate::clock::Clock;
+use crate::clock::{Clock, Stalls};
 use crate::endpoint::Endpoint;
 use crate::endpoint::sending::Sending;
 use crate::error::{Error, Result};
@@ -142,6 +143,7 @@ impl<'a> Host<'a> {
 
     /// Runs the flows to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
+        self.endpoint.stalls = Stalls::within(self.scenario.warmup, self.scenario.duration);
         self.endpoint.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
@@ -152,6 +154,7 @@ impl<'a> Host<'a> {
             }
         }
         self.endpoint.run(schedule.end(), &stop)?;
+        stall_monitor::check(&self.scenario.nodes[self.node], &self.endpoint.stalls)?;
         Ok(self.finish())
     }
 

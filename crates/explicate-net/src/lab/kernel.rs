@@ -17,7 +17,8 @@ use explicate_scenario::model::{Scenario, Traffic};
 
 use super::host::{HostReport, LabFlow, Sample, Sent};
 use super::schedule::{Action, Schedule};
-use crate::clock::Clock;
+use super::stall_monitor;
+use crate::clock::{Clock, Stalls};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -92,13 +93,25 @@ impl Carried<'_> {
         self.clock.now() >= self.scenario.duration || stop()
     }
 
+    fn stalls(&self) -> Stalls {
+        Stalls::within(self.scenario.warmup, self.scenario.duration)
+    }
+
+    /// An error if an end of it stood still.
+    fn check(&self, end: &str, mut stalls: Stalls) -> Result<()> {
+        stalls.run(Time::ZERO, self.clock.now());
+        stall_monitor::check(&format!("the {end} end of {}", self.flow.name), &stalls)
+    }
+
     /// The sending end.
     pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
         let mut report = HostReport::default();
         self.clock.wait_for_start();
+        let mut stalls = self.stalls();
         while self.clock.now() < self.flow.start {
+            stalls.run(Time::ZERO, self.clock.now());
             if self.is_over(stop) {
-                return Ok(report);
+                return self.check("sending", stalls).map(|()| report);
             }
             sleep(NAP);
         }
@@ -107,6 +120,7 @@ impl Carried<'_> {
         let mut actions = self.measured().into_iter().skip_while(|(at, _)| *at < begun).peekable();
         let mut before = SenderStats::default();
         while !self.is_over(stop) {
+            stalls.run(Time::ZERO, self.clock.now());
             transfer.connect();
             let may_go_on = transfer.advance(self.clock);
             while let Some((_, action)) = actions.next_if(|(at, _)| *at <= self.clock.now()) {
@@ -119,6 +133,7 @@ impl Carried<'_> {
                 sleep(NAP);
             }
         }
+        self.check("sending", stalls)?;
         let after = transfer.stats();
         report.limited.insert(self.id, transfer.info().limited_us.map(Time::micros));
         // The receiving end closes the connection when the run is over.
@@ -156,7 +171,9 @@ impl Carried<'_> {
         let (mut payload, mut before, mut sampled) = (0u64, 0u64, 0u64);
         let mut buffer = vec![0; 1 << 16];
         let period = Schedule::new(self.scenario).period();
+        let mut stalls = self.stalls();
         while !self.is_over(stop) {
+            stalls.run(Time::ZERO, self.clock.now());
             let mut idle = true;
             match &mut stream {
                 None => stream = listener.accept().ok().map(|(s, _)| s).filter(|s| s.set_nonblocking(true).is_ok()),
@@ -182,6 +199,7 @@ impl Carried<'_> {
                 sleep(NAP);
             }
         }
+        self.check("receiving", stalls)?;
         let counted = |payload: u64| ReceiverStats {
             payload,
             bytes: payload + payload.div_ceil(segment) * HEADERS as u64,

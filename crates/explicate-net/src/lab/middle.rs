@@ -15,8 +15,9 @@ use super::host::Sample;
 use super::plan::{Cable, LINKS, Plan, Role, controller_with_agent};
 use super::routes::{self, Table};
 use super::schedule::{Action, Schedule};
+use super::stall_monitor;
 use crate::agent::{self, AgentHost};
-use crate::clock::Clock;
+use crate::clock::{Clock, Stalls};
 use crate::error::{Error, Result};
 use crate::forward::output::Output;
 use crate::forward::{Forwarder, Interface, Mode};
@@ -136,6 +137,10 @@ impl<'a> Middle<'a> {
         })
     }
 
+    fn name(&self) -> &'a str {
+        self.node.map_or(LINKS, |node| &self.scenario.nodes[node])
+    }
+
     /// Forwards until `until`, with the routes of each time.
     fn forward(&mut self, until: Time, stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
         while let Some((at, table)) = self.tables.pop_front_if(|(at, _)| *at < until) {
@@ -147,6 +152,7 @@ impl<'a> Middle<'a> {
 
     /// Forwards to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Report<'a>> {
+        self.forwarder.stalls = Stalls::within(self.scenario.warmup, self.scenario.duration);
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, action)) = schedule.next() {
             self.forward(until, stop)?;
@@ -160,6 +166,7 @@ impl<'a> Middle<'a> {
             }
         }
         self.forward(schedule.end(), stop)?;
+        stall_monitor::check(self.name(), &self.forwarder.stalls)?;
         let end = self.forwarder.catch_up();
         self.finish(end)
     }
@@ -207,7 +214,7 @@ impl<'a> Middle<'a> {
             (link, LinkRow::of_port(0, name, &port.stats, queue, offered, span))
         };
         let links = self.ports().map(row).collect();
-        let name = self.node.map_or(LINKS, |node| &scenario.nodes[node]).to_string();
+        let name = self.name().to_string();
         let work = Work { name, counters: self.forwarder.counters, late, cpu: self.forwarder.cpu() };
         Ok(Report { links, samples: self.samples, work })
     }

@@ -8,8 +8,8 @@
 use explicate_core::units::Time;
 
 use super::host::Sample;
-use crate::clock::Clock;
-use crate::error::{Context, Result};
+use crate::clock::{Clock, Stalls};
+use crate::error::{Context, Error, Result};
 use crate::sys;
 
 /// Interval between two wake-ups, and minimum lateness that is recorded.
@@ -17,6 +17,19 @@ const EVERY: Time = Time::millis(1);
 
 /// Name of the machine among the objects of samples.
 pub const MACHINE: &str = "machine";
+
+/// An error if a part of the lab stood still for most of the measured span: what it reports would say nothing about the scenario.
+pub(super) fn check(part: &str, stalls: &Stalls) -> Result<()> {
+    let (lost, span) = (stalls.lost, stalls.span());
+    if lost.0 <= span.0 / 2 {
+        return Ok(());
+    }
+    let [lost, span] = [lost, span].map(Time::to_seconds);
+    Err(Error::Failed(format!(
+        "{part} stood still for {lost:.1} s of the {span:.1} s that are measured, so there are no results: the machine \
+         was too busy or was stopped; repeat the run when less runs beside it"
+    )))
+}
 
 /// Monitors a processor until `end`. Returns a sample for each stall.
 pub(super) fn watch(
