@@ -131,7 +131,10 @@ fn run_once(
     let start: &(dyn Fn() -> Clock + Sync) = &|| parts.wait(&stop);
     // The job of each thread, in the namespace that it enters first.
     let work = |job: Job| -> Result<()> {
-        netns::enter(&job.namespace(plan, &flows))?;
+        let namespace = job.namespace(plan, &flows);
+        netns::enter(&namespace)?;
+        let interfaces = job.interfaces(plan, &flows);
+        netns::come_up(&namespace, &interfaces, &stop)?;
         // What a host does must not delay the emulated links.
         let forwards = matches!(job, Job::Links | Job::Router(_));
         if let Err(error) = if forwards { sys::go_before_the_first() } else { sys::go_first() } {
@@ -156,7 +159,7 @@ fn run_once(
             }
             Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, start)?.run(&stop)?),
         }
-        Ok(())
+        if stop() { Ok(()) } else { netns::are_up(&namespace, &interfaces) }
     };
     // If one thread ends early, all end.
     let guarded = |job: Job| {
@@ -168,7 +171,9 @@ fn run_once(
     thread::scope(|scope| {
         let guarded = &guarded;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || guarded(job))).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, Result<()>>| thread.join().unwrap_or(Ok(()));
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<()>>| {
+            thread.join().unwrap_or_else(|_| Err(Error::Failed("a part of the lab panicked".to_string())))
+        };
         let results: Vec<Result<()>> = threads.into_iter().map(join).collect();
         results.into_iter().collect::<Result<()>>()
     })?;
@@ -200,6 +205,18 @@ impl Job {
             Job::Router(node) | Job::Host(node) => plan.namespace(node),
             Job::TcpSend(id) => plan.namespace(flows[id].ends.0),
             Job::TcpReceive(id) => plan.namespace(flows[id].ends.1),
+        }
+    }
+
+    /// The interfaces of its namespace by which it sends and receives.
+    fn interfaces(self, plan: &Plan, flows: &[host::LabFlow]) -> Vec<String> {
+        let of_node = |node| plan.cables_of(node).map(Plan::interface).collect();
+        match self {
+            Job::StallMonitor(_) => Vec::new(),
+            Job::Links => plan.middles(),
+            Job::Router(node) | Job::Host(node) => of_node(node),
+            Job::TcpSend(id) => of_node(flows[id].ends.0),
+            Job::TcpReceive(id) => of_node(flows[id].ends.1),
         }
     }
 }

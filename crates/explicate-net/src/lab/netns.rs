@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use explicate_core::units::Time;
+
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -14,6 +16,10 @@ use crate::sys;
 const NAMES: &str = "/run/netns";
 /// Settings of the kernel's TCP, for the namespace of the thread that reads or writes.
 pub(super) const SETTINGS: &str = "/proc/sys/net/ipv4";
+/// How long a cable may take to carry frames: a limit for what never comes...
+const LATEST: Time = Time::secs(120);
+/// ... and the interval between looks.
+const LOOKS: Time = Time::millis(2);
 /// The name of every namespace of a lab begins with this word and the number of its process.
 const WORD: &str = "explicate";
 
@@ -161,6 +167,30 @@ pub fn enter(name: &str) -> Result<()> {
     File::open(&path)
         .and_then(|file| sys::enter_namespace(file.as_fd()))
         .or_fail(|| format!("enter the namespace {name}"))
+}
+
+/// An error unless these interfaces of this thread's namespace, `name`, carry frames: what they should have carried is lost.
+pub(super) fn are_up(name: &str, interfaces: &[String]) -> Result<()> {
+    for interface in interfaces {
+        if !sys::is_running(interface).or_fail(|| format!("read the state of {interface}"))? {
+            let why = "its frames are lost, so there are no results";
+            return Err(Error::Failed(format!("the interface `{interface}` of {name} is down: {why}")));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until these interfaces of this thread's namespace, `name`, carry frames, or until `stop`. The kernel notices that a cable has
+/// its second end some time after it has been made.
+pub(super) fn come_up(name: &str, interfaces: &[String], stop: &dyn Fn() -> bool) -> Result<()> {
+    let latest = sys::monotonic() + LATEST.0;
+    loop {
+        match are_up(name, interfaces) {
+            Err(_) if stop() => return Ok(()),
+            Err(_) if sys::monotonic() < latest => sys::sleep_until(sys::monotonic() + LOOKS.0),
+            result => return result,
+        }
+    }
 }
 
 /// All steps of a lab as shell commands.

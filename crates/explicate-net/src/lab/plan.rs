@@ -128,6 +128,11 @@ impl Plan {
     pub(super) fn middle(cable: usize, end: usize) -> String {
         format!("{}{cable}", ["a", "b"][end])
     }
+    /// All interfaces of the links' namespace.
+    pub(super) fn middles(&self) -> Vec<String> {
+        let cables = self.cables.iter().enumerate().filter(|(_, cable)| self.has_middle(cable));
+        cables.flat_map(|(cable, _)| [0, 1].map(|end| Plan::middle(cable, end))).collect()
+    }
     /// Whether its links are emulated in a namespace between its ends.
     pub(super) fn has_middle(&self, cable: &Cable) -> bool {
         cable.half_duplex || cable.ends.iter().all(|node| self.roles[*node] == Role::Host)

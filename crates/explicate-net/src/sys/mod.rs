@@ -27,8 +27,8 @@ pub use process::{
     go_last, keep_only_raw, open_many_files, processors, release_memory, stay_on, stopped, take_reload,
 };
 pub use socket::{
-    grow_buffers, interface_gone, interface_index, is_loopback, make_transparent, offloads, offloads_off, set_mark,
-    tell_ttl_and_ecn,
+    grow_buffers, interface_gone, interface_index, is_loopback, is_running, make_transparent, offloads, offloads_off,
+    set_mark, tell_ttl_and_ecn,
 };
 pub use tcp::{TcpInfo, tcp_connect, tcp_info};
 pub use time::{

@@ -131,6 +131,13 @@ pub fn is_loopback(interface: &str) -> io::Result<bool> {
     Ok(flags as libc::c_int & libc::IFF_LOOPBACK != 0)
 }
 
+/// Whether an interface carries frames: it is up, the other end too, and the kernel has noticed both. Until then it drops what is sent.
+pub fn is_running(interface: &str) -> io::Result<bool> {
+    let (_, flags) = request(any_socket()?, libc::SIOCGIFFLAGS as _, interface, Argument::Flags(0))?;
+    let both = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(flags as libc::c_int & both == both)
+}
+
 /// Sends a command of ethtool, which writes zero if it writes. Returns the value after it.
 fn ethtool(interface: &str, command: u32) -> io::Result<u32> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;

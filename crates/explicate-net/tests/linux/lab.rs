@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{PROGRAM, eventually, lab, namespaces, number, numbers};
+use crate::common::{PROGRAM, eventually, lab, namespaces, number, numbers, run};
 use explicate_core::presets::PRESETS;
 use explicate_core::registry::PROTOCOLS;
 
@@ -174,6 +174,55 @@ fn an_estimator_that_only_a_simulator_has_is_replaced_loudly() {
     let (good, said) = dry(", router = { kind = \"xcp_i\", estimator = \"spruce\" }");
     assert!(good && said.is_empty(), "{said}");
     std::fs::remove_file(&path).unwrap();
+}
+
+/// A lab that did not run while it should have measured, and one whose cable broke, have no results: not flows without a byte. Each is
+/// stopped when the first packets arrive, which is long before the 2 s that are measured.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_lab_whose_parts_are_missing_says_so() {
+    let text = DUMBBELL.replace("\"14s\"", "\"12s\"").replace("\"6s\"", "\"10s\"");
+    let disturbed = |number: usize, disturb: &dyn Fn(&str)| {
+        let path = std::env::temp_dir().join(format!("exptest-{}-missing-{number}.toml", std::process::id()));
+        std::fs::write(&path, &text).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.args(["lab", "--json"]).arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let host = format!("explicate-{}-d0", child.id());
+        let signal = |name: &str| run(&format!("kill -{name} {}", child.id()));
+        let received = || {
+            let output = Command::new("ip").args(["netns", "exec", &host, "cat", "/proc/net/snmp"]).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).to_string();
+            let datagrams = text.lines().filter_map(|line| line.strip_prefix("Udp: ")).nth(1);
+            datagrams.is_some_and(|numbers| !numbers.starts_with("0 "))
+        };
+        eventually("the first packets arrive", received);
+        signal("STOP");
+        disturb(&host);
+        signal("CONT");
+        let output = child.wait_with_output().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+        String::from_utf8_lossy(&output.stderr).to_string()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let said = disturbed(0, &|_| sleep(Duration::from_secs(12)));
+            assert!(said.contains(" stood still for 2.0 s of the 2.0 s that are measured"), "{said}");
+        });
+        scope.spawn(|| {
+            let said = disturbed(1, &|host| {
+                run(&format!("ip -n {host} link set {} down", interface(host)));
+            });
+            assert!(said.contains(" is down: its frames are lost"), "{said}");
+        });
+    });
+}
+
+/// The interface of a host of the lab.
+fn interface(host: &str) -> String {
+    let names = run(&format!("ip -n {host} -o link show type veth"));
+    names.split(&[' ', '@'][..]).find(|word| word.starts_with('p')).unwrap().to_string()
 }
 
 #[test]
