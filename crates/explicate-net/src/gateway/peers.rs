@@ -24,7 +24,7 @@ use super::shim::canonical;
 use super::silence;
 use super::system::System;
 use super::told;
-use super::transport::{Transport, validated};
+use super::transport::{FOLLOW, Transport, validated};
 use super::tunnel::Tunnel;
 
 mod connections;
@@ -33,8 +33,6 @@ mod connections;
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a peer may take to answer a call: its handshake takes two round trips.
 const CALL: Duration = Duration::from_secs(10);
-/// Between two looks at where a peer is.
-const FOLLOW: Duration = Duration::from_millis(200);
 /// Between two looks at the addresses of this machine, and two reminders of the kernel, which keeps addresses for a minute.
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a peer may take to send a preface. One that was lost, or waits behind others, comes when a tunnel that has been silent for a
@@ -352,17 +350,13 @@ impl Gateway {
             // A server does not move (RFC 9000 section 9).
             return std::future::pending().await;
         }
-        let (mut validated, mut refused) = (connection.stats().frame_rx.path_response, false);
+        let mut refused = false;
         loop {
             let table = self.table();
             let peer = table.peer(of);
             let (name, may_move) = peer.map_or(("", false), |peer| (&peer.config.name, peer.config.may_move()));
             tunnel.place().may_move = may_move;
-            let before = std::mem::replace(&mut validated, connection.stats().frame_rx.path_response);
-            let to = connection.remote_address();
-            if validated > before
-                && let Some(from) = self.transport.moved(to, tunnel)
-            {
+            if let Some([from, to]) = self.transport.moved(connection, tunnel) {
                 tracing::info!(peer = name, %from, %to, "has moved");
             }
             if let Some(from) = tunnel.place().take_refused().filter(|_| !refused) {

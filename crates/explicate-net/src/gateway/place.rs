@@ -1,12 +1,14 @@
 //! Where a peer is: its address, and one that it may have moved to (RFC 9000 section 9).
 //!
-//! A NAT that gives a calling gateway another port or address makes its datagrams come from there. QUIC goes after the newest one that it
+//! A NAT that gives a calling gateway, or a sender of files, another port or address makes its datagrams come from there. QUIC goes after the newest one that it
 //! can decrypt, and validates the path by a challenge. Who may move, and how often, is decided before QUIC sees a datagram, by the number of
 //! the connection in it, which QUIC would know it by, too:
 //!
 //! - a peer that is allowed to, to one address at a time, at most once in [`REST`];
 //! - while datagrams still come from where it was, it has not moved: the others are copies. Those from the new address are then
-//!   dropped until it may move again, and QUIC goes back by the next datagram.
+//!   dropped until it may move again, and QUIC goes back by the next datagram;
+//! - it has moved for good when none has come from there for [`SETTLED`], and QUIC is still at the new address: it has then
+//!   validated the path. Answers to challenges are no sign of that: they may belong to a path before.
 //!
 //! Datagrams with other numbers are left to QUIC: calls, and connections from before a restart.
 
@@ -16,6 +18,9 @@ use explicate_core::units::Time;
 
 /// Between two moves.
 pub const REST: Time = Time::secs(1);
+/// A peer that was found nowhere else for so long has moved. Each end sends something every 3 s, and QUIC gives up a path without answers after
+/// three probe timeouts, some seconds.
+const SETTLED: Time = Time::secs(10);
 
 /// The number of a connection, by which its datagrams are known: quinn's are of eight bytes.
 pub type Number = [u8; 8];
@@ -93,9 +98,19 @@ impl Place {
         (self.candidate, self.moved) = (Some(Candidate { address: from, old_lives: false }), Some(now));
         Taken::Moves(before.map(|candidate| candidate.address).filter(|address| *address != from))
     }
-    /// QUIC has validated the path to an address: the one where the peer was, if it has moved.
-    pub fn confirm(&mut self, address: SocketAddr) -> Option<SocketAddr> {
-        self.candidate.filter(|candidate| candidate.address == address)?;
+    /// Whether QUIC has gone to an address from which no datagram with the number of the connection has come: the peer moved during the
+    /// handshake, before that number was known. It may be there, then.
+    pub fn notices(&mut self, address: SocketAddr, now: Time) -> bool {
+        let new = self.candidate.is_none() && self.home.is_some_and(|home| home != address);
+        if new {
+            (self.candidate, self.moved) = (Some(Candidate { address, old_lives: false }), Some(now));
+        }
+        new
+    }
+    /// QUIC is at this address now: the one where the peer was, if it has moved for good.
+    pub fn confirm(&mut self, address: SocketAddr, now: Time) -> Option<SocketAddr> {
+        self.candidate.filter(|candidate| candidate.address == address && !candidate.old_lives)?;
+        self.moved.filter(|moved| now.since(*moved) >= SETTLED)?;
         self.candidate = None;
         self.home.replace(address)
     }
@@ -125,10 +140,20 @@ mod tests {
         assert_eq!(place.takes(at(1), true, Time::ZERO), Taken::Yes);
         assert_eq!(place.takes(at(2), true, Time::ZERO), Taken::Moves(None));
         assert_eq!(place.takes(at(2), false, Time::millis(1)), Taken::Yes, "parity from there, too");
-        assert_eq!(place.confirm(at(3)), None);
-        assert_eq!(place.confirm(at(2)), Some(at(1)));
-        assert_eq!(place.takes(at(2), false, Time::millis(2)), Taken::Yes);
-        assert_eq!(place.takes(at(1), false, Time::secs(9)), Taken::No, "where it was");
+        assert_eq!([place.confirm(at(3), Time::secs(10)), place.confirm(at(2), Time::millis(9999))], [None; 2]);
+        assert_eq!(place.confirm(at(2), Time::secs(10)), Some(at(1)));
+        assert_eq!(place.takes(at(2), false, Time::secs(11)), Taken::Yes);
+        assert_eq!(place.takes(at(1), false, Time::secs(19)), Taken::No, "where it was");
+    }
+
+    #[test]
+    fn a_peer_that_moves_during_the_handshake_is_where_quic_finds_it() {
+        let mut place = place(false);
+        assert!(!place.notices(at(1), Time::ZERO) && place.notices(at(2), Time::ZERO));
+        assert_eq!(place.takes(at(2), false, Time::ZERO), Taken::Yes);
+        assert!(!place.notices(at(2), Time::secs(1)), "it is known");
+        assert_eq!(place.confirm(at(2), Time::secs(10)), Some(at(1)));
+        assert!(!Place::default().notices(at(2), Time::ZERO), "it has not shown its key");
     }
 
     #[test]
@@ -138,9 +163,8 @@ mod tests {
         assert_eq!([takes(2, 5000), takes(3, 5001), takes(3, 5999)], [Taken::Moves(None), Taken::No, Taken::No]);
         assert_eq!([takes(2, 5999), takes(3, 6000)], [Taken::Yes, Taken::Moves(Some(at(2)))]);
         assert_eq!(takes(2, 6001), Taken::No, "the place before");
-        place.confirm(at(3));
         assert_eq!(place.takes(at(2), true, Time::millis(6999)), Taken::No);
-        assert_eq!(place.takes(at(2), true, Time::millis(7000)), Taken::Moves(None));
+        assert_eq!(place.takes(at(2), true, Time::millis(7000)), Taken::Moves(Some(at(3))));
     }
 
     #[test]
@@ -151,6 +175,7 @@ mod tests {
         assert_eq!(place.takes(at(2), true, Time::millis(2)), Taken::Yes, "a forged header says nothing");
         assert_eq!(place.takes(at(1), true, Time::millis(3)), Taken::Yes);
         assert_eq!(place.takes(at(2), true, Time::millis(4)), Taken::No);
+        assert_eq!(place.confirm(at(2), Time::secs(99)), None);
         assert_eq!(place.takes(at(2), true, Time::secs(1)), Taken::Moves(None), "a second later it may try again");
     }
 

@@ -105,10 +105,13 @@ impl Tunnels {
         known.addresses.retain(|_, other| !Arc::ptr_eq(other, tunnel));
         known.numbers.retain(|_, other| !Arc::ptr_eq(other, tunnel));
     }
-    /// QUIC has validated the path to where a peer is now: the address that it had, if it has moved.
+    /// QUIC is at this address of a peer now: the one that it had, if it has moved for good.
     pub fn confirm(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Option<SocketAddr> {
-        let mut known = self.write();
-        let before = tunnel.place().confirm(canonical(peer))?;
+        let (mut known, peer, now) = (self.write(), canonical(peer), Time(sys::monotonic()));
+        if tunnel.place().notices(peer, now) {
+            known.addresses.insert(peer, tunnel.clone());
+        }
+        let before = tunnel.place().confirm(peer, now)?;
         known.remove(before, tunnel);
         Some(before)
     }
@@ -414,11 +417,13 @@ mod tests {
         assert!(is_of(home, Some(given)));
         assert!(is_of(home, Some([1; 8])), "which changes nothing");
         assert!(is_of(other, Some(given)));
-        assert!(tunnels.get(other).is_some() && tunnels.get(home).is_some(), "until the path is validated");
-        assert_eq!(tunnels.confirm(other, &tunnel), Some(home));
-        assert!(tunnels.get(other).is_some() && tunnels.get(home).is_none());
+        assert_eq!(tunnels.confirm(other, &tunnel), None, "so soon");
+        assert!(tunnels.get(other).is_some() && tunnels.get(home).is_some());
         tunnels.remove(&tunnel);
         assert!(matches!(tunnels.whose(other, Some(given)), Whose::Unknown), "a connection that has ended");
+        tunnels.set(home, tunnel.clone());
+        assert!(tunnels.get(other).is_none() && tunnels.confirm(other, &tunnel).is_none());
+        assert!(tunnels.get(other).is_some(), "QUIC has moved before it knew the number");
     }
 
     #[test]

@@ -30,6 +30,8 @@ const IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// Bytes of probes that wait to be read (see [`silence`](super::silence)): they are not read, and replace each other.
 const PROBES: usize = 64;
+/// Between two looks at where a peer is.
+pub const FOLLOW: Duration = Duration::from_millis(200);
 /// A packet is lost when one is acknowledged that was sent so many later (RFC 9002 section 6.1.1); and where parity repairs losses, which
 /// comes behind its block.
 const REORDERED: u32 = 3;
@@ -178,9 +180,10 @@ impl Transport {
         }
         self.moving
     }
-    /// QUIC has validated the path to where the peer of a tunnel is now: the address that it had, if it has moved.
-    pub fn moved(&self, to: SocketAddr, tunnel: &Arc<Tunnel>) -> Option<SocketAddr> {
-        self.tunnels.confirm(to, tunnel)
+    /// Where a peer was, and where it is, if it has moved for good by now (see [`place`](super::place)). To be called every [`FOLLOW`].
+    pub fn moved(&self, connection: &Connection, tunnel: &Arc<Tunnel>) -> Option<[SocketAddr; 2]> {
+        let to = connection.remote_address();
+        Some([self.tunnels.confirm(to, tunnel)?, to])
     }
     /// The connection of a tunnel has ended.
     pub fn forget(&self, tunnel: &Arc<Tunnel>) {
