@@ -31,7 +31,7 @@ struct Arguments {
     #[arg(long)]
     twice: bool,
     /// Puts a mended fault back: cancel, called-anew, silence, unread, keep-alive, waiting, forgets, orderly, moves, both-call;
-    /// with --transfers: unverified, kept-part, from-the-first, called-once; with --router: keeps, uncounted, early, behind.
+    /// with --transfers: unverified, kept-part, from-the-first, called-once, moves; with --router: keeps, uncounted, early, behind.
     #[arg(long)]
     back: Option<String>,
     /// Routers and links instead of gateways; `--datagrams` shows each frame that leaves.

@@ -22,7 +22,7 @@ use crate::digest::{self, LEN as SHA};
 use crate::gateway::identity::{Accepted, FILES, Identity, PublicKey};
 use crate::gateway::shim::canonical;
 use crate::gateway::silence;
-use crate::gateway::transport::{Transport, validated};
+use crate::gateway::transport::{FOLLOW, Transport, validated};
 use crate::gateway::tunnel::Tunnel;
 #[cfg(feature = "simulated")]
 use crate::simulated::faults::{Fault, is_back};
@@ -208,13 +208,33 @@ impl Receiving {
                 biased;
                 () = self.clone().serve(&connection, &tunnel, key) => {}
                 () = silence::probe(&connection, &tunnel) => {}
+                () = self.follow(&connection, &tunnel) => {}
             }
-            self.report(Event::Disconnected(from));
+            self.report(Event::Disconnected(canonical(connection.remote_address())));
         } else {
             connection.close(Close::NotPaired.into(), b"not paired");
         }
         self.transport.forget(&tunnel);
         if admitted { Ok(()) } else { Err("it is not paired".to_string()) }
+    }
+
+    /// Follows a paired sender whose NAT takes another port or address, for ever, so that its transfer goes on at once (RFC 9000
+    /// section 9). The receiver sends acknowledgements and verdicts, all encrypted: these an attacker can lead elsewhere.
+    ///
+    /// - *Off the path* it knows neither the number of the connection nor its keys. Nothing moves.
+    /// - *On the path* it can send copies from an address of its own, before the sender's datagrams. The receiver sends there three
+    ///   times what came from there at most, until a challenge is answered (RFC 9000 section 8), and comes back with the sender's
+    ///   next datagram; it goes there once in [`REST`](crate::gateway::place::REST) at most. An attacker that also drops the sender's
+    ///   own datagrams decides about the transfer in any case; when it ceases, the receiver goes back.
+    /// - *A paired sender* can name another host's address as its own: that host gets three times what the sender sends, at most.
+    async fn follow(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
+        tunnel.place().may_move = true;
+        loop {
+            if let Some([from, to]) = self.transport.moved(connection, tunnel) {
+                tracing::info!(%from, %to, "a sender has moved");
+            }
+            tokio::time::sleep(FOLLOW).await;
+        }
     }
 
     /// Whether a connection of a stranger begins with the secret of the invitation, which is used up by that.

@@ -88,7 +88,10 @@ pub fn open(
     let cid_key = identity.cid_key;
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
     let socket = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
-    let ground = Ground { config, socket, runtime: Arc::new(TokioRuntime), tunnels: Arc::default() };
+    // Only a receiver answers probes, and only senders move.
+    let numbers = probed.is_some().then(|| HashedConnectionIdGenerator::from_key(cid_key));
+    let tunnels = Arc::new(numbers.map_or_else(Tunnels::default, Tunnels::moving));
+    let ground = Ground { config, socket, runtime: Arc::new(TokioRuntime), tunnels };
     over(ground, controller, rate, limits, probed).or_fail(what)
 }
 
@@ -101,7 +104,7 @@ pub fn over(
     probed: Option<Arc<Probed>>,
 ) -> io::Result<(Endpoint, Transport)> {
     let Ground { config, socket, runtime, tunnels } = ground;
-    let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone());
+    let transport = Transport::new(limits, controller, rate, Clock::start(), tunnels.clone()).moving();
     let mut socket = Socket::new(socket, None, tunnels);
     if let Some(probed) = probed {
         socket = socket.answering(Box::new(move |from, bytes| probed.answer(from, bytes)));

@@ -21,7 +21,7 @@ pub enum Fault {
     Forgets,
     /// A relay closes orderly behind missing bytes.
     Orderly,
-    /// A tunnel stays at the address from which the peer has called.
+    /// A tunnel stays at the address from which the peer has called, and a transfer at that of its sender.
     Moves,
     /// All streams write into QUIC as they like, keystrokes behind what long transfers have there.
     Ungated,
@@ -46,7 +46,8 @@ pub enum Fault {
 }
 
 /// Those of transfers.
-pub const TRANSFERS: [Fault; 4] = [Fault::Unverified, Fault::KeptPart, Fault::FromTheFirst, Fault::CalledOnce];
+pub const TRANSFERS: [Fault; 5] =
+    [Fault::Unverified, Fault::KeptPart, Fault::FromTheFirst, Fault::CalledOnce, Fault::Moves];
 
 /// Faults of routers and links. The scenes in [`router`](super::router) find them.
 pub const OF_ROUTERS: [Fault; 4] = [Fault::Keeps, Fault::Uncounted, Fault::Early, Fault::Behind];

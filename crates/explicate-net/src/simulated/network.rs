@@ -71,6 +71,16 @@ struct State {
     sockets: BTreeMap<SocketAddr, Weak<Udp>>,
     /// What is outside for an address inside.
     nat: BTreeMap<SocketAddr, SocketAddr>,
+    /// A host on the path that copies.
+    copier: Option<Copier>,
+}
+
+/// A host on the path that sends copies of a gateway's datagrams from an address of its own, and may pass back what comes there.
+#[derive(Clone, Copy)]
+struct Copier {
+    of: u8,
+    address: SocketAddr,
+    passes_back: bool,
 }
 
 /// The network.
@@ -139,6 +149,11 @@ impl Network {
         let inside = address(gateway);
         self.state().nat.insert(inside, SocketAddr::new(inside.ip(), port));
     }
+    /// From now on each datagram of a gateway comes from another address, too, and from there first. What is sent to that address is passed
+    /// to the gateway, or lost.
+    pub fn copy_from(&self, gateway: u8, address: SocketAddr, passes_back: bool) {
+        self.state().copier = Some(Copier { of: gateway, address, passes_back });
+    }
     /// Opens the socket of a gateway.
     pub fn open(self: &Arc<Network>, gateway: u8) -> Arc<Udp> {
         let socket = Arc::new(Udp { network: self.clone(), address: address(gateway), inbox: Mutex::default() });
@@ -161,6 +176,11 @@ impl Network {
         if !state.sockets.contains_key(&from) {
             return;
         }
+        let copier = state.copier;
+        let to = match copier.filter(|copier| copier.passes_back && copier.address == to) {
+            Some(Copier { of, .. }) => state.nat.get(&address(of)).copied().unwrap_or(address(of)),
+            None => to,
+        };
         let (ends, length) = ((number(from), number(to)), bytes.len() + HEADERS);
         let from = state.nat.get(&from).copied().unwrap_or(from);
         let Some(line) = state.lines.get_mut(&ends) else { return };
@@ -174,7 +194,8 @@ impl Network {
             arrives += (line.rng.uniform() * LATE) as u64;
         }
         let copies = 1 + (line.rng.uniform() < line.path.copies) as usize;
-        for _ in 0..copies {
+        let elsewhere = copier.filter(|copier| copier.of == ends.0).map(|copier| copier.address);
+        for from in elsewhere.into_iter().chain(std::iter::repeat_n(from, copies)) {
             let at = state.next;
             state.next += 1;
             state.due.push(Reverse((arrives, at)));

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,7 @@ use tokio::task::JoinSet;
 use super::clock::{self, Simulated};
 use super::network::Network;
 use super::record::{Broken, Event, Limits, Record, Rule};
-use super::scene::{Kind as OfPath, SECOND};
+use super::scene::{Kind as OfPath, MOVED, SECOND};
 use super::{Options, faults};
 use crate::files::sending::Content;
 use crate::files::store::PARTS;
@@ -36,8 +37,6 @@ const LATER: u64 = 5 * SECOND;
 const GIVES_UP: u64 = (60 + 120 + 5) * SECOND;
 /// Behind faults a transfer goes on within so long: probes of a call are 8 s apart at most, a part is free after 3 s.
 const GOES_ON: u64 = 20 * SECOND;
-/// QUIC gives up a connection that is silent for so long.
-const SILENT: u64 = 60 * SECOND;
 /// What goes over a path takes so many times as long as its bytes, beside what its round trips take.
 const SLOWER: u64 = 3;
 const TRIPS: u64 = 40;
@@ -188,6 +187,11 @@ impl Stage {
                     self.met(Kind::Path(OfPath::Rebinding));
                 }
             }
+            Happens::Copied(when, passes_back) => {
+                at(when).await;
+                network.copy_from(0, SocketAddr::from(([192, 0, 2, 66], 666)), passes_back);
+                self.world.tell("copies of the sender's datagrams come from elsewhere, before them".to_string());
+            }
             Happens::Sender(from, to) => {
                 at(from).await;
                 first.again.store(to, Ordering::Relaxed);
@@ -277,19 +281,26 @@ impl Stage {
             let how = format!("sender {number}: the receiver had {} bytes, and takes {held} of them up", outcome.due);
             self.broke(Rule::Resumes, how);
         }
-        let latest = self.latest(sender, began, outcome.result.is_ok());
+        let follows = self.follows(sender, outcome);
+        let again = match outcome.result {
+            Ok(()) if follows => MOVED,
+            Ok(()) => GOES_ON,
+            Err(_) => GIVES_UP,
+        };
+        let latest = self.latest(sender, began) + again;
+        if follows && outcome.connected.len() > 1 {
+            let how = format!("sender {number} is connected again, at {:.1} s", outcome.connected[1] as f64 / 1e9);
+            self.broke(Rule::Follows, how);
+        }
         if now > latest {
             let how =
                 format!("sender {number} ends {:.1} s too late: {:?}", (now - latest) as f64 / 1e9, outcome.result);
-            let moves = self.scene.happens.iter().any(|happens| matches!(happens, Happens::Rebinds(_)));
-            self.broke(
-                match outcome.result {
-                    Ok(()) if moves && now <= latest + SILENT => Rule::Follows,
-                    Ok(()) => Rule::Recovers,
-                    Err(_) => Rule::Closes,
-                },
-                how,
-            );
+            let rule = match outcome.result {
+                Ok(()) if follows => Rule::Follows,
+                Ok(()) => Rule::Recovers,
+                Err(_) => Rule::Closes,
+            };
+            self.broke(rule, how);
         }
         if let Err(why) = &outcome.result {
             if why.contains("a task of this program failed") {
@@ -305,8 +316,18 @@ impl Stage {
             }
         }
     }
-    /// When what a sender began then has ended at the latest, well or not.
-    fn latest(&self, sender: &Sender, began: u64, well: bool) -> u64 {
+    /// Whether the sender was connected when its NAT took another port, or copies of its datagrams began to come from elsewhere: the
+    /// receiver follows it. A call is repeated.
+    fn follows(&self, sender: &Sender, outcome: &Outcome) -> bool {
+        let first = outcome.connected.first().filter(|_| sender.plan.number == 0);
+        let after = |at: u64| first.is_some_and(|first| *first < at);
+        self.scene.happens.iter().any(|happens| match *happens {
+            Happens::Rebinds(at) | Happens::Copied(at, _) => after(at),
+            _ => false,
+        })
+    }
+    /// When what a sender began then has ended at the latest, if it goes on at once behind a fault.
+    fn latest(&self, sender: &Sender, began: u64) -> u64 {
         // What happens ends meanwhile.
         let from = self.scene.over().max(began);
         let (path, trip) = (self.scene.path, 2 * self.scene.path.delay);
@@ -314,7 +335,7 @@ impl Stage {
         let rate = path.rate.min(OF_TCP * mathis);
         let filler = if let Sends::Filler(.., time) = sender.plan.sends { time.as_nanos() as u64 } else { 0 };
         let nominal = (sender.plan.bytes() as f64 / rate * 1e9) as u64 + filler;
-        from + if well { GOES_ON } else { GIVES_UP } + SLOWER * nominal + TRIPS * trip
+        from + SLOWER * nominal + TRIPS * trip
     }
     /// Whether a fault ends what a sender began then. Transfers of files survive outages, other ports and a receiver that starts anew.
     fn may_fail(&self, sender: &Sender, began: u64) -> bool {
@@ -323,7 +344,7 @@ impl Stage {
             Happens::Receiver(Kind::ReceiverKilled, ..) => filler,
             Happens::Receiver(_, at, to) => at + STOPS >= began || to.is_none(),
             // Those of the first sender, which sends files.
-            Happens::Down(..) | Happens::Rebinds(_) | Happens::Sender(..) => false,
+            Happens::Down(..) | Happens::Rebinds(_) | Happens::Copied(..) | Happens::Sender(..) => false,
         })
     }
     /// No file is there that was not sent, or that is not whole.

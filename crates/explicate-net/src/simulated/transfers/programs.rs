@@ -12,6 +12,7 @@ use explicate_core::units::Rate;
 use quinn::{Endpoint, EndpointConfig, Runtime};
 use tokio::sync::oneshot;
 
+use super::super::clock;
 use super::super::machine::key;
 use super::super::network::{Network, address};
 use super::super::quic::{self, Numbers};
@@ -76,8 +77,9 @@ impl World {
         seed[8..16].copy_from_slice(&starts.to_be_bytes());
         seed[16] = number;
         let mut config = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
-        config.rng_seed(Some(seed)).cid_generator(move || Box::new(numbers.clone()));
-        let tunnels = Arc::new(Tunnels::default());
+        let given = numbers.clone();
+        config.rng_seed(Some(seed)).cid_generator(move || Box::new(given.clone()));
+        let tunnels = Arc::new(if number == RECEIVER { Tunnels::moving(numbers) } else { Tunnels::default() });
         let (socket, runtime) = (self.network.open(number), Arc::new(tasks.clone()));
         let ground = Ground { config, socket, runtime, tunnels: tunnels.clone() };
         (ground, Running { number, world: self.clone(), tasks, tunnels }, seed)
@@ -215,6 +217,8 @@ pub struct Outcome {
     pub counters: Arc<Counters>,
     /// Bytes that the receiver had when it was offered something for the last time, and before.
     pub due: u64,
+    /// When it was connected, each time, ns.
+    pub connected: Vec<u64>,
 }
 
 /// A sender's machine.
@@ -279,14 +283,15 @@ impl Sender {
             world: self.world.clone(),
             number,
             due: held,
+            connected: Vec::new(),
         };
         let (tell, told) = oneshot::channel();
         let held_by = self.running.clone();
         running.tasks.spawn(Box::pin(async move {
             let result = again::complete(&mut program, ("receiver", PATIENCE), &counters, &mut content).await;
             socket::close(&endpoint, if result.is_ok() { Close::Done } else { Close::Stopped }).await;
-            let due = program.due;
-            let _ = tell.send(Outcome { result, left: content, counters, due });
+            let Calls { due, connected, .. } = program;
+            let _ = tell.send(Outcome { result, left: content, counters, due, connected });
             // The program ends.
             drop(held_by.lock().unwrap_or_else(PoisonError::into_inner).take());
         }));
@@ -306,6 +311,7 @@ struct Calls {
     world: World,
     number: u8,
     due: u64,
+    connected: Vec<u64>,
 }
 
 impl Program for Calls {
@@ -313,6 +319,9 @@ impl Program for Calls {
         let ends = (&self.endpoint, &self.transport, &self.own);
         let connected =
             Sending::connect(ends, (address(RECEIVER), "receiver"), self.receiver, self.counters.clone()).await;
+        if connected.is_ok() {
+            self.connected.push(clock::elapsed());
+        }
         let how = if connected.is_ok() { "is connected" } else { "is not connected" };
         self.world.tell(format!("sender {} {how}", self.number));
         connected

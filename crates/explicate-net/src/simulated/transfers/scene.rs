@@ -51,6 +51,9 @@ pub enum Happens {
     Down(u64, u64),
     /// The NAT takes another port.
     Rebinds(u64),
+    /// A host on the path sends a copy of each of the sender's datagrams from an address of its own, before it, from then on; whether it
+    /// passes what comes there back to the sender. No seed draws it.
+    Copied(u64, bool),
     /// The sender is killed, and started anew then.
     Sender(u64, u64),
     /// The receiver ends in this way, and starts anew then, or not at all.
@@ -171,7 +174,7 @@ impl Scene {
     pub fn over(&self) -> u64 {
         let over = |happens: &Happens| match *happens {
             Happens::Down(_, to) | Happens::Sender(_, to) | Happens::Receiver(_, _, Some(to)) => to,
-            Happens::Rebinds(at) | Happens::Receiver(_, at, None) => at,
+            Happens::Rebinds(at) | Happens::Copied(at, _) | Happens::Receiver(_, at, None) => at,
         };
         self.happens.iter().map(over).max().unwrap_or(0)
     }
