@@ -29,6 +29,7 @@ protocols! {
     xcp_window::XcpWindow,
     p_xcp::PXcp,
     xcp_r::XcpR,
+    xcp_linux24::XcpLinux24,
     xcp_i::XcpI,
     video::Video,
     greedy::Greedy,

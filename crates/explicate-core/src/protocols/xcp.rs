@@ -171,7 +171,7 @@ impl Form for Rate {}
 
 /// A sender of the family. It stores only those parameters that it reads later.
 pub(super) struct XcpSender<F> {
-    window: Window,
+    pub(super) window: Window,
     form: F,
     on_loss: OnLoss,
     on_timeout: OnTimeout,

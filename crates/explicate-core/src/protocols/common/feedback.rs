@@ -56,7 +56,7 @@ mod tests {
         let family: Vec<&AnyProtocol> = registry::protocols().filter(declares).collect();
         let mut names: Vec<&str> = family.iter().map(|p| p.name()).collect();
         names.sort_unstable();
-        assert_eq!(names, ["p_xcp", "vcp", "vcp-bise", "xcp", "xcp_i", "xcp_r", "xcp_window"]);
+        assert_eq!(names, ["p_xcp", "vcp", "vcp-bise", "xcp", "xcp_i", "xcp_linux24", "xcp_r", "xcp_window"]);
         for protocol in family {
             let name = protocol.name();
             let of_new = growth(protocol, 0.0, false);
