@@ -109,11 +109,19 @@ def one_flag_for_each_drop(data: Data) -> Iterator[Check]:
             yield equal(f"{name}: drops that nothing accounts for", data.measure(label, unpaid), 0)
 
 
+def estimate(results: Results, flow: str) -> pl.DataFrame:
+    """Return the round trip that a sender compares with, ms: its own estimate, or the timer's where one serves both."""
+    try:
+        return metrics.series(results, flow, "controller_srtt_ms")
+    except KeyError:
+        return metrics.series(results, flow, "srtt_ms")
+
+
 def cuts(results: Results) -> list[tuple[float, float]]:
-    """Return for each cut of a window the time since the flow's last one and its smoothed round trip then, seconds."""
+    """Return for each cut of a window the time since the flow's last one and its sender's round trip then, seconds."""
     found = []
     for flow in results.flows["flow"].cast(pl.String).to_list():
-        window, smooth = (metrics.series(results, flow, what) for what in ("cwnd", "srtt_ms"))
+        window, smooth = metrics.series(results, flow, "cwnd"), estimate(results, flow)
         frame = window.with_columns(srtt=smooth["value"], before=window["value"].shift(1))
         times = frame.filter(pl.col("value") < pl.col("before"))
         spaces = times["time_s"].diff().to_list()
