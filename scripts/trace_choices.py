@@ -93,12 +93,12 @@ def reactions(runs: Runs) -> Iterator[Row]:
     """One flow over a wire of 24 Mbit/s that its router knows, 1 % lost, with three round trips."""
     for rtt_ms in (2.0, 12.0, 40.0):
         window = 24e6 * rtt_ms / 1000 / 8 / 1500
-        for reaction in ("halve", "keep"):
+        for reaction in ("halve", "rate halving", "keep"):
             chosen = plan("N-txt-24mbps", N_P4=reaction)
             lost = [radios.lost(chosen, LOSS)]
             case = radios.wired(chosen, radios.XCP, believed=24, rtt_ms=rtt_ms, channel=lost, seconds=60)
             rates = runs.mean(runs.of(case, 4), radios.kilobytes)
-            by_hand = number(3000 * carried(window)) if reaction == "halve" else "3000 and less"
+            by_hand = number(3000 * carried(window)) if reaction == "halve" else "3000 at most"
             yield [f"{rtt_ms:g} ms, {window:g} packets", reaction, rates, by_hand]
 
 

@@ -22,6 +22,8 @@ from explicate_papers.statistics import SHARE, Check, Sample, number
 from explicate_papers.study import Case, Data, Effort, Label
 
 TCP, XCP, XCP_NO_SACK = "sack", "xcp", "xcp without sack"
+KERNEL, RATE_HALVING = "xcp_linux24", "rate halving"
+"""XCP's sender of Linux 2.4, and the value of N-P4 with which it is used."""
 TOLD, TUNED = 54.0, 24.0
 """Configured capacities of XCP's routers, Mbit/s: the default and the setting that was tuned by hand."""
 NO_LOSS_AT = 0.003
@@ -114,10 +116,15 @@ def flows(
         "ack_every": 2,
         "quick_acks": int(choices["N-P20"]),
     }
+    without_sack, sender = protocol == XCP_NO_SACK, XCP
     if protocol.startswith(XCP):
-        values["on_loss"] = choices["N-P4"]
-    if protocol == XCP_NO_SACK:
-        protocol = f"xcp/{choices['N-P29']}"
+        if choices["N-P4"] == RATE_HALVING:
+            sender, values["fractions"] = KERNEL, choices["N-P31"]
+        else:
+            values["on_loss"] = choices["N-P4"]
+        protocol = sender
+    if without_sack:
+        protocol = f"{sender}/{choices['N-P29']}"
     else:
         values["lost_retransmission"] = choices["N-P19"]
     return {

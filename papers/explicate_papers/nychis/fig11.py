@@ -63,9 +63,9 @@ def _second_told_less(content: dict[str, Any]) -> None:
 
 
 ONE_SENDER = Place("exchange", _fewer)
-ONE_SENDER_WHY = "If contention hides what is told and costs fairness, a single sender in its place does neither."
+ONE_SENDER_WHY = "If contention hides the capacity and costs fairness, a single sender in its place does neither."
 TOLD_LESS = edit("told", _second_told_less, lambda label: not isinstance(label, tuple))
-TOLD_LESS_WHY = "A station that is told a quarter of the air gets no more than that, whatever share 802.11 offers it."
+TOLD_LESS_WHY = "A station whose router has a quarter of the air gets no more, whatever share 802.11 offers it."
 
 
 @study.predicate("N-fig11-a", most=0.1)
@@ -88,7 +88,7 @@ def stations_are_equal(data: Data, low: float, high: float) -> Iterator[Check]:
 
 
 study.control("two stations for three", ONE_SENDER, ["N-fig11-a", "N-fig11-b"], ONE_SENDER_WHY)
-study.control("second station told 6", TOLD_LESS, ["N-fig11-c"], TOLD_LESS_WHY)
+study.control("6 Mbit/s configured at the second station", TOLD_LESS, ["N-fig11-c"], TOLD_LESS_WHY)
 
 
 @study.plot

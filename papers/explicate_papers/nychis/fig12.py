@@ -47,7 +47,7 @@ def stations_are_equal(data: Data, low: float, high: float) -> Iterator[Check]:
 
 
 study.control("two stations for three", ONE_SENDER, ["N-fig12-a", "N-fig12-b"], ONE_SENDER_WHY)
-study.control("second station told 6", TOLD_LESS, ["N-fig12-c"], TOLD_LESS_WHY)
+study.control("6 Mbit/s configured at the second station", TOLD_LESS, ["N-fig12-c"], TOLD_LESS_WHY)
 
 
 @study.plot

@@ -105,7 +105,7 @@ def half_tcp(content: dict[str, Any]) -> None:
     """Make half of the flows TCP, which ignores routers: a control."""
     (xcp,) = content["flows"]
     xcp["count"] = FLOWS // 2
-    params = {key: value for key, value in xcp["params"].items() if key != "on_loss"}
+    params = {key: value for key, value in xcp["params"].items() if key not in {"on_loss", "fractions"}}
     content["flows"].append({**xcp, "name": f"tcp_{xcp['name']}", "protocol": base.TCP, "params": params})
 
 

@@ -70,10 +70,10 @@ def both_cost_on_the_air(data: Data) -> Iterator[Check]:
 
 
 study.control(
-    "told the truth",
+    "configured with the true capacity",
     Place("told", lambda label: (*label[:2], 1.0)),
     ["N-txt-capsens-a", "N-txt-capsens-b", "N-txt-capsens-c"],
-    "What is told wrongly makes the difference: told the truth, all runs use the whole link with a short queue.",
+    "The wrong capacity makes the difference: with the true one all runs use the whole link with a short queue.",
 )
 
 
