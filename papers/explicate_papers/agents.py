@@ -1,7 +1,7 @@
 """The agents of ns-2 as choices: what senders and routers of its authors do where a paper that ran ns-2 says nothing.
 
-A choice has one place here, for all experiments of a paper. With the value in use it leaves their cases alone; with
-another it changes the flows or the routers of the cases that it is about. Only experiments with such cases read it.
+A choice has one place here, for all experiments of a paper. One value leaves their cases as they are written; another
+changes the flows or the routers of the cases that it is about. Only experiments with such cases read it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def bise(protocol: str) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """A choice: the value with which cases stay as they are, the protocols that it is about, and the change."""
+    """A choice: the value with which cases stay as they are written, the protocols that it is about, and the change."""
 
     kept: str
     about: Callable[[str], bool]
@@ -52,13 +52,11 @@ def new_alone(content: Content, _: str) -> None:
             group["params"] = {**group.get("params", {}), "follow_duplicates": False}
 
 
-def authors_vcp(content: Content, _: str) -> None:
-    """Give VCP's flows the sender of its author: Reno's recovery, codes of new acknowledgements, its pacing."""
+def authors_pacing(content: Content, _: str) -> None:
+    """Let VCP's flows divide a round trip as the sender of its author where they pace small windows."""
     for group in content["flows"]:
         if vcp(group["protocol"]):
-            group["protocol"] = f"{group['protocol'].partition('/')[0]}/reno"
-            params = {**group.get("params", {}), "follow_duplicates": False, "pace_parts": "power_of_two"}
-            group["params"] = {**params, "paced": False} if "paced" in params else params
+            group["params"] = {**group.get("params", {}), "pace_parts": "power_of_two"}
 
 
 def idle_rtt(content: Content, value: str) -> None:
@@ -96,17 +94,17 @@ def _adds_to_another(link: Content) -> bool:
 
 FOLLOWED = Rule("all", lambda protocol: xcp(protocol) or vcp(protocol), new_alone)
 IDLE = Rule("last", xcp, idle_rtt)
-SENDER = Rule("ours", vcp, authors_vcp)
+PACING = Rule("ours", vcp, authors_pacing)
 
 RULES: Mapping[str, Rule] = {
     "I-P26": FOLLOWED,
     "I-P27": IDLE,
     "Y-P25": FOLLOWED,
     "Y-P26": IDLE,
-    "Y-P27": SENDER,
+    "Y-P27": PACING,
     "D-P24": IDLE,
     "K-P25": FOLLOWED,
-    "K-P26": SENDER,
+    "K-P26": PACING,
     "K-P27": Rule("2", bise, carried),
 }
 

@@ -20,27 +20,50 @@ def made(identifier: str, changed: dict[str, str] | None = None) -> dict[Any, Ca
     return dict(study.make_cases(effort(study.experiment, "quick", changed)))
 
 
+AS_WRITTEN = {key: rule.kept for key, rule in agents.RULES.items()}
+
+
 def contents(identifier: str, changed: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the parsed scenarios that the alternative changes, which must be some."""
-    before, after = made(identifier), made(identifier, changed)
+    """Return the parsed scenarios that these values alone change, which must be some."""
+    before, after = made(identifier, AS_WRITTEN), made(identifier, {**AS_WRITTEN, **changed})
     assert before.keys() == after.keys()
     different = [tomllib.loads(case.text) for label, case in after.items() if case != before[label]]
     assert different, f"{identifier} is the same with {changed}"
     return different
 
 
-def test_every_rule_is_a_choice_with_its_value_in_use() -> None:
+def test_every_rule_is_a_choice_that_has_its_value() -> None:
     for key, rule in agents.RULES.items():
         choice = choices(PAPERS[key[0]])[key]
-        assert choice.used == rule.kept, key
+        assert rule.kept in {choice.used, *choice.others}, key
         assert choice.others, key
 
 
 @pytest.mark.parametrize("identifier", SHOWN)
-def test_with_the_values_in_use_the_cases_are_those_of_the_experiment(identifier: str) -> None:
+def test_one_value_leaves_the_cases_as_the_experiment_has_them(identifier: str) -> None:
     study = studies()[identifier]
     chosen = effort(study.experiment, "quick")
-    assert made(identifier) == dict(study.make_cases.__wrapped__(chosen))  # type: ignore[attr-defined]
+    assert made(identifier, AS_WRITTEN) == dict(study.make_cases.__wrapped__(chosen))  # type: ignore[attr-defined]
+
+
+def test_what_ns2s_agents_do_is_in_use() -> None:
+    """Where a paper names that simulator and no change to these parts of its agents."""
+    for identifier in ("I-fig2", "Y-fig7"):
+        for case in made(identifier).values():
+            content = tomllib.loads(case.text)
+            for group in content["flows"]:
+                if agents.xcp(group["protocol"]) or agents.vcp(group["protocol"]):
+                    assert group["protocol"].endswith("/reno")
+                    assert group["params"]["follow_duplicates"] is False
+            for link in agents._links(content):
+                router = link.get("router", "none")
+                assert router == "none" or router["kind"] == "vcp" or router["idle_rtt"] == "initial"
+    for case in made("K-fig7").values():
+        for group in tomllib.loads(case.text)["flows"]:
+            if agents.vcp(group["protocol"]):
+                assert group["protocol"].endswith("/reno")
+                wanted = {"follow_duplicates": False, "pace_parts": "power_of_two", "paced": False}
+                assert wanted.items() <= group["params"].items()
 
 
 def test_cases_without_the_protocol_do_not_read_the_choice() -> None:
@@ -73,7 +96,7 @@ def test_the_initial_round_trip(identifier: str, choice: str) -> None:
 
 
 def test_routers_that_keep_a_queue_keep_it() -> None:
-    before, after = made("D-fig4"), made("D-fig4", {"D-P24": "initial"})
+    before, after = made("D-fig4", AS_WRITTEN), made("D-fig4", {"D-P24": "initial"})
     kept = [case for case in after.values() if case.settings]
     assert kept
     for label, case in after.items():
@@ -81,17 +104,11 @@ def test_routers_that_keep_a_queue_keep_it() -> None:
             assert router == {**before[label].settings[key], "idle_rtt": "initial"}
 
 
-def test_the_sender_of_vcps_author_is_one_change() -> None:
-    for content in contents("K-fig7", {"K-P26": "its author's"}):
+@pytest.mark.parametrize(("identifier", "choice"), [("K-fig7", "K-P26"), ("Y-fig7", "Y-P27")])
+def test_the_parts_of_vcps_author(identifier: str, choice: str) -> None:
+    for content in contents(identifier, {choice: "its author's"}):
         for group in content["flows"]:
-            if agents.vcp(group["protocol"]):
-                assert group["protocol"].endswith("/reno")
-                wanted = {"follow_duplicates": False, "pace_parts": "power_of_two", "paced": False}
-                assert wanted.items() <= group["params"].items()
-    for content in contents("Y-fig7", {"Y-P27": "its author's"}):
-        for group in content["flows"]:
-            assert group["protocol"] == "vcp/reno"
-            assert "paced" not in group["params"]
+            assert (group.get("params", {}).get("pace_parts") == "power_of_two") is agents.vcp(group["protocol"])
 
 
 @pytest.mark.parametrize("value", ["0", "1000000"])
