@@ -1,7 +1,8 @@
-"""Judges of paper N on measured values that are made up."""
+"""Judges of paper N on measured values that are made up, and its senders."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -43,3 +44,15 @@ def test_sack_is_compared_by_means_as_the_criterion_says(last: float, holds: boo
     checks = judged(of)
     assert all(check.holds for check in checks) is holds
     assert len(checks) == sum(loss >= 0.1 for loss in base.losses(Rates(of).effort)) + 1
+
+
+@pytest.mark.parametrize(("value", "kept"), [("rate halving", {"fractions": "kept"}), ("keep", {"on_loss": "keep"})])
+def test_xcps_sender_is_that_of_the_choice(value: str, kept: dict[str, str]) -> None:
+    """Linux 2.4's with rate halving, otherwise the draft's; the kernel without SACK has the recovery of N-P29."""
+    chosen = effort(experiments()["N-fig3"], "quick", {"N-P4": value})
+    sender = base.KERNEL if value == base.RATE_HALVING else base.XCP
+    for system, protocol in ((base.XCP, sender), (base.XCP_NO_SACK, f"{sender}/newreno"), (base.TCP, base.TCP)):
+        (group,) = tomllib.loads(base.wired(chosen, system).text)["flows"]
+        assert group["protocol"] == protocol
+        found = {key: group["params"][key] for key in ("fractions", "on_loss") if key in group["params"]}
+        assert found == (kept if system != base.TCP else {})
