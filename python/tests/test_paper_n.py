@@ -46,11 +46,18 @@ def test_sack_is_compared_by_means_as_the_criterion_says(last: float, holds: boo
     assert len(checks) == sum(loss >= 0.1 for loss in base.losses(Rates(of).effort)) + 1
 
 
-@pytest.mark.parametrize(("value", "kept"), [("rate halving", {"fractions": "kept"}), ("keep", {"on_loss": "keep"})])
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("rate halving", {"fractions": "kept"}),
+        ("rate halving, cut", {"fractions": "cut"}),
+        ("keep", {"on_loss": "keep"}),
+    ],
+)
 def test_xcps_sender_is_that_of_the_choice(value: str, kept: dict[str, str]) -> None:
     """Linux 2.4's with rate halving, otherwise the draft's; the kernel without SACK has the recovery of N-P29."""
     chosen = effort(experiments()["N-fig3"], "quick", {"N-P4": value})
-    sender = base.KERNEL if value == base.RATE_HALVING else base.XCP
+    sender = base.KERNEL if value in base.RATE_HALVING else base.XCP
     for system, protocol in ((base.XCP, sender), (base.XCP_NO_SACK, f"{sender}/newreno"), (base.TCP, base.TCP)):
         (group,) = tomllib.loads(base.wired(chosen, system).text)["flows"]
         assert group["protocol"] == protocol

@@ -22,8 +22,8 @@ from explicate_papers.statistics import SHARE, Check, Sample, number
 from explicate_papers.study import Case, Data, Effort, Label
 
 TCP, XCP, XCP_NO_SACK = "sack", "xcp", "xcp without sack"
-KERNEL, RATE_HALVING = "xcp_linux24", "rate halving"
-"""XCP's sender of Linux 2.4, and the value of N-P4 with which it is used."""
+KERNEL, RATE_HALVING = "xcp_linux24", {"rate halving": "kept", "rate halving, cut": "cut"}
+"""XCP's sender of Linux 2.4, and the values of N-P4 with which it is used: feedback of less than a packet in it."""
 TOLD, TUNED = 54.0, 24.0
 """Configured capacities of XCP's routers, Mbit/s: the default and the setting that was tuned by hand."""
 NO_LOSS_AT = 0.003
@@ -118,8 +118,8 @@ def flows(
     }
     without_sack, sender = protocol == XCP_NO_SACK, XCP
     if protocol.startswith(XCP):
-        if choices["N-P4"] == RATE_HALVING:
-            sender, values["fractions"] = KERNEL, choices["N-P31"]
+        if fractions := RATE_HALVING.get(choices["N-P4"]):
+            sender, values["fractions"] = KERNEL, fractions
         else:
             values["on_loss"] = choices["N-P4"]
         protocol = sender
