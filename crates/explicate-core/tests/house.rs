@@ -11,7 +11,7 @@ use explicate_core::registry::{self, controller, entries, resolve};
 
 /// All that the papers name, by kind of registry entry: senders and their TCP rivals, recoveries, queues, routers.
 const NAMED: &[(&str, &[&str])] = &[
-    ("protocol", &["xcp", "xcp_window", "xcp_r", "xcp_i", "p_xcp", "vcp", "vcp-bise", "xtcp"]),
+    ("protocol", &["xcp", "xcp_window", "xcp_r", "xcp_linux24", "xcp_i", "p_xcp", "vcp", "vcp-bise", "xtcp"]),
     ("protocol", &["video", "video_xtcp", "greedy"]),
     ("protocol", &["reno", "hstcp", "bic", "cubic", "hybla", "westwood", "vegas", "fast", "new_jersey", "bbr"]),
     ("recovery", &["tahoe", "reno", "newreno", "sack", "loss_resilient", "loss_monitor", "sack_monitor", "none"]),
@@ -43,6 +43,7 @@ const COMBINED: &[&str] = &[
 /// Parameters by which the papers' systems differ: the protocols that have them, and which.
 const SWITCHES: &[(&str, &str, &[&str])] = &[
     ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate", "follow_duplicates"]),
+    ("protocol", "xcp_linux24", &["fractions", "on_loss", "on_timeout"]),
     ("router", "xcp", &["pools", "max_interval", "idle_rtt", "target_queue", "queue_weight"]),
     ("protocol", "vcp", &["on_loss", "ai_scale", "pace_below", "pace_parts", "weight", "follow_duplicates"]),
     ("router", "vcp-bise", &["k", "eps_r", "rho_inf", "spread", "carried"]),

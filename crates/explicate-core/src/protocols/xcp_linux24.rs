@@ -1,9 +1,10 @@
 //! XCP's sender as a kernel of Linux 2.4 has it: whole packets, and rate halving while a loss is repaired.
 //!
-//! Sources: Zhang, Henderson, "An Implementation and Experimental Study of the eXplicit Control Protocol (XCP)", INFOCOM
-//! 2005 \[ZH05\], an implementation in Linux 2.4, of which only the abstract was available; Mathis, Semke, Mahdavi, "The
-//! Rate-Halving Algorithm for TCP Congestion Control", 1999 \[RH\], which that kernel's TCP follows. Paper N ran this
-//! implementation.
+//! Sources: Zhang, Henderson, "An Implementation and Experimental Study of the eXplicit Control Protocol (XCP)",
+//! INFOCOM 2005 \[ZH05\], an implementation in Linux 2.4, which paper N ran; Mathis, Semke, Mahdavi, "The Rate-Halving
+//! Algorithm for TCP Congestion Control", draft-mathis-tcp-ratehalving-00, 1999 \[RH\], which that kernel's TCP follows:
+//! `tcp_cwnd_down` and `tcp_complete_cwr` in its `net/ipv4/tcp_input.c` \[L24\]. Of ZH05 and RH only the abstracts
+//! were available.
 //!
 //! The idea: routers, headers and feedback are those of `xcp.rs`. A kernel counts its window in whole packets. When a
 //! loss is found it does not halve the window at once: while the loss is repaired, every second acknowledgement takes
@@ -12,16 +13,18 @@
 //!
 //! | what | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | acknowledgements for each packet less | [`FOR_EACH`] | 1 | 2 | RH section 3 |
-//! | least window of a repair | `floor` | segments | half | RH section 3 |
-//! | feedback of less than a packet | `fractions` | | kept | ours |
+//! | acknowledgements for each packet less | [`FOR_EACH`] | 1 | 2 | L24; RH, abstract |
+//! | least window of a repair | `floor` | segments | half | ours, deviation 2 |
+//! | feedback of less than a packet | `fractions` | | kept | ours, deviation 1 |
 //!
 //! Deviations:
 //! 1. What the kernel does with feedback of less than a packet is not known. `fractions = "kept"` sums it up until it
 //!    makes a packet; `cut` drops what each acknowledgement brings beyond whole packets. Cut, a window stops growing
 //!    where 2 * 0.4 * missing / window < 1 with delayed acknowledgements, at 44 % of the pipe.
-//! 2. At the end of a repair the kernel's TCP takes at most half of the old window; here the feedback of the repair is
-//!    kept, as the routers have granted it.
+//! 2. The kernel's TCP takes more away: it goes down to a quarter of the window (half of the new threshold), to one
+//!    packet more than is in flight, and at the end of a repair to half of the old window. What ZH05 changed there is
+//!    not known. Here half is the floor, and the feedback of a repair is kept, as the routers have granted it. Unless
+//!    ZH05 kept more than that, windows here are the largest that the kernel can have.
 //! 3. A mark halves the window at once: paper N has none.
 
 use alloc::boxed::Box;
@@ -132,11 +135,12 @@ impl Sender for KernelSender {
         self.halve_slowly(before, ack.recovering);
     }
     fn on_loss(&mut self, loss: &Loss) {
+        let half = (self.xcp.window.cwnd / 2.0).max(1.0);
         self.xcp.on_loss(loss);
         match loss.kind {
             LossKind::Timeout => self.floor = Some(f64::INFINITY),
-            LossKind::Mark => self.xcp.window.cwnd = (self.xcp.window.cwnd / 2.0).max(1.0),
-            _ => {}
+            LossKind::Mark => self.xcp.window.cwnd = self.xcp.window.cwnd.min(half),
+            LossKind::Duplicates => {}
         }
     }
     fn resume(&mut self, now: Time, window: f64, srtt: Time) {
@@ -205,7 +209,14 @@ mod tests {
         let mut s = sender(&[]);
         s.on_loss(&loss(Time::ZERO, LossKind::Timeout, 20));
         assert_eq!(windows(&mut *s, 3, 10_000, true), [2.0, 3.0, 4.0]);
-        s.on_loss(&loss(Time::ZERO, LossKind::Mark, 4));
-        assert_eq!(s.allowance().cwnd, 2.0);
+    }
+
+    #[test]
+    fn a_mark_halves_the_window_once_whatever_a_loss_does_at_once() {
+        for (on_loss, expected) in [(OnLoss::Halve, 10.0), (OnLoss::Keep, 10.0), (OnLoss::Reset, 1.0)] {
+            let mut s = sender(&[("on_loss", on_loss as u8 as f64)]);
+            s.on_loss(&loss(Time::ZERO, LossKind::Mark, 20));
+            assert_eq!(s.allowance().cwnd, expected);
+        }
     }
 }
