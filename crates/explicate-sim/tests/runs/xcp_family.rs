@@ -74,6 +74,23 @@ fn losses_do_to_the_window_what_the_user_says() {
     assert!(stays > 1.5 * restarts, "{stays} {restarts}");
 }
 
+/// Linux 2.4 halves a window slowly, within the round trip of the repair. Of a window of 100 packets a loss then costs as much as
+/// halving at once: half is sent in that round trip either way. On a clean path it is XCP.
+#[test]
+fn rate_halving_costs_a_long_window_as_much_as_halving() {
+    let got = |protocol: &str, loss: &str, params: &str| {
+        let channel = format!("channel = [{{ kind = \"random_loss\", rate = \"{loss}\" }}]");
+        let runs: Vec<f64> =
+            (1..=4).map(|seed| mbps(&seeded(seed, &[group("f", 1, protocol, params)], &channel), "f")).collect();
+        mean(&runs)
+    };
+    let (clean, xcp) = (got("xcp_linux24/sack", "0%", ""), got("xcp/sack", "0%", ""));
+    assert_eq!(clean, xcp, "nothing is lost");
+    let (halve, keep) = (got("xcp/sack", "1%", ""), got("xcp/sack", "1%", "on_loss = \"keep\""));
+    let slowly = got("xcp_linux24/sack", "1%", "");
+    assert!((slowly / halve - 1.0).abs() < 0.03 && slowly < 0.75 * keep, "{halve} {slowly} {keep}");
+}
+
 #[test]
 fn a_desired_rate_is_respected() {
     let flows = [group("modest", 1, "xcp", "desired_rate = \"2Mbit/s\""), group("other", 1, "xcp", "")];
@@ -218,7 +235,7 @@ fn video_does_not_mind_losses() {
 /// A receiver that refuses explicit feedback: every variant continues as TCP, at a full link with a full queue.
 #[test]
 fn refused_relatives_go_on_as_tcp() {
-    for protocol in ["xcp", "xcp_window", "p_xcp", "xcp_r", "video/sack", "video_xtcp/sack"] {
+    for protocol in ["xcp", "xcp_window", "p_xcp", "xcp_r", "xcp_linux24", "video/sack", "video_xtcp/sack"] {
         let done = shared(&[group("f", 2, protocol, "refuse_explicit = true")], "");
         let (utilisation, queue) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "queue_mean_packets"));
         assert!(utilisation > 0.97 && queue > 20.0 && done.drops() > 0.0, "{protocol}: {utilisation} {queue}");
