@@ -229,6 +229,8 @@ def main() -> None:
     parser.add_argument("--judge", action="store_true", help="compare with the counts accepted last")
     parser.add_argument("--accept", action="store_true", help="make these the counts to compare with")
     options = parser.parse_args()
+    if options.markdown and options.wanted:
+        parser.error("--markdown replaces the whole table: name no rows with it")
     build_engine()
     try:
         rows = measure_all(options.wanted)
