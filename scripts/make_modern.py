@@ -55,23 +55,24 @@ protocols still ahead, and where not?
 READING = """\
 ### Where are they still ahead?
 
-- **Around a bottleneck that stays as it is.** Four of the five topologies on which a paper's protocol is ahead are
+- **Around a bottleneck that stays as it is.** The four topologies on which a paper's protocol is ahead are
   paper I's clouds. The queue of a plain router is shorter under XCP-i than any law of today can keep it from outside:
   {I-clouds/own/p99} ms at the 99th percentile of figure 6, beside {I-clouds/abc/p99} to {I-clouds/bbr3/p99}. Two
   things decide this. The deployment is XCP-i's, so laws of today have no queue at the bottleneck; and XCP-i's routers
   get the cloud's free capacity from an oracle, as in the paper, where real ones would have to measure it. If the
   operator replaces the routers in the cloud, XCP, CUBIC over FQ-CoDel, Prague and ABC are the same.
-- **Where losses say nothing about congestion.** BISE with WLTE on a long fat pipe has a use of {K-lossy/own/use};
-  BBRv3 comes as far ({K-lossy/bbr3/use}), but fills the queue, ABC has {K-lossy/abc/use}, and CUBIC
-  {K-lossy/cubic-fq/use}. The loss monitors of paper D are fair to flows that lose 5 % (Jain's index
-  {D-xcp/own/jain}); no law of today is (at most {D-xcp/prague/jain}). Over lossy 802.11 and the fading radio XCP
-  carries more than CUBIC and Prague, but with a longer queue.
+- **In part, where losses say nothing about congestion.** The loss monitors of paper D are fair to flows that lose 5 %
+  (Jain's index {D-xcp/own/jain}); no law of today is (at most {D-xcp/prague/jain}). Over the fading radio XCP carries
+  more than CUBIC and Prague; over lossy 802.11 it does so, too, but with a longer queue. BISE with WLTE on a long fat
+  pipe has a use of {K-lossy/own/use}, more than Prague; BBRv3 has {K-lossy/bbr3/use}, but fills the queue. ABC and CUBIC
+  have {K-lossy/abc/use} and {K-lossy/cubic-fq/use}, which five seeds cannot tell from BISE's.
 
 ### Where not?
 
 - **Where all routers speak and no packet is lost on the air**, one bit does what 32 do: Prague and ABC are the same
-  as XCP on `I-chain`, `I-upgraded` and `N-flows`, and ABC is the same as BISE on `K-start`. On paper Y's direct link
-  Prague has a p99 delay of {Y-direct/prague/p99} ms, XCP of {Y-direct/own/p99}.
+  as XCP on `I-chain`, `I-upgraded` and `N-flows`. ABC is ahead of BISE on `K-start`, with a use of {K-start/abc/use}
+  beside {K-start/own/use}. On paper Y's direct link Prague has a p99 delay of {Y-direct/prague/p99} ms, XCP of
+  {Y-direct/own/p99}.
 - **Over 802.11 with a wrong capacity.** Routers configured with twice the hop's capacity let XCP and ABC fill the
   queues of radios: {N-hop/own/p99} and {N-hop/abc/p99} ms over one hop, beside {N-hop/bbr3/p99} of BBRv3, which needs
   no router and is ahead there. With two stations FQ-CoDel and DualPI2, which need no capacity, have less delay than XCP
