@@ -64,8 +64,8 @@ READING = """\
 - **In part, where losses say nothing about congestion.** The loss monitors of paper D are fair to flows that lose 5 %
   (Jain's index {D-xcp/own/jain}); no law of today is (at most {D-xcp/prague/jain}). Over the fading radio XCP carries
   more than CUBIC and Prague; over lossy 802.11 it does so, too, but with a longer queue. BISE with WLTE on a long fat
-  pipe has a use of {K-lossy/own/use}, more than Prague; BBRv3 has {K-lossy/bbr3/use}, but fills the queue. ABC and CUBIC
-  have {K-lossy/abc/use} and {K-lossy/cubic-fq/use}, which five seeds cannot tell from BISE's.
+  pipe has a use of {K-lossy/own/use}, more than Prague; BBRv3 has {K-lossy/bbr3/use}, but fills the queue. ABC and
+  CUBIC have {K-lossy/abc/use} and {K-lossy/cubic-fq/use}, which five seeds cannot tell from BISE's.
 
 ### Where not?
 

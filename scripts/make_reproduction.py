@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -34,7 +33,6 @@ RECORD = ROOT / "tests" / "papers.json"
 UNIVERSES = ROOT / "tests" / "multiverse.json"
 LINUX = ROOT / "tests" / "papers-linux.json"
 EFFORT = "quick"
-MOVED = ROOT / "papers" / "explicate_papers" / "stack.toml"
 HEAD = """\
 # The papers, figure by figure
 
@@ -139,22 +137,6 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
         )
 
 
-def said_of_moved(older: Collection[str]) -> Iterator[str]:
-    """Yield the verdicts that moved with ns-2's timer, and the experiments that are `older`."""
-    moved = tomllib.loads(MOVED.read_text(encoding="utf-8"))["moved"]
-    number = len(experiments())
-    yield "## Verdicts that moved with ns-2's timer\n"
-    yield (
-        'The papers\' hosts now have the timer of `stack = "ns2"`, which takes one sample a round trip, in ticks. '
-        f"{number - len(older)} of {number} experiments have been judged again with it, both blocks of the quick set."
-    )
-    if older:
-        yield f"The verdicts of {joined(list(older))} were made before."
-    yield ""
-    body = [[one["claim"], one["before"], one["after"], one["why"]] for one in moved]
-    yield from table(["claim", "verdict before", "after", "reason"], body)
-
-
 def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
     """Yield the result in one paragraph; its counts add up to the number of the authors' claims."""
     claims = [row for row in rows if row["basis"] in JUDGED]
@@ -229,7 +211,8 @@ def top(record: Mapping[str, Any], rows: Sequence[Row], universes: Universes) ->
     yield ""
     yield from counts(rows)
     yield ""
-    yield from said_of_moved(record["older"])
+    if record["older"]:
+        yield f"\nThe verdicts of {joined(list(record['older']))} are of hosts without ns-2's timer.\n"
     yield "\n## Changes since the freeze\n"
     changed = {one.id for one in ledger()}
     yield (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -172,22 +171,6 @@ def test_the_page_of_figures_has_every_experiment() -> None:
     page = script().figures_page()
     for key in experiments():
         assert page.count(f"\n| {key} | ") == 1, key
-
-
-def test_verdicts_that_moved_are_those_on_record() -> None:
-    known = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
-    assert set(known["older"]) <= set(experiments())
-    verdicts = {claim: word for words in known["quick"].values() for claim, word in words.items()}
-    moved = tomllib.loads(script().MOVED.read_text(encoding="utf-8"))["moved"]
-    said = "\n".join(script().said_of_moved(known["older"]))
-    older = {predicate.id for key in known["older"] for predicate in experiments()[key].predicates}
-    for one in moved:
-        assert one["after"] == verdicts[one["claim"]] != one["before"], one["claim"]
-        assert one["claim"] not in older, "not judged again"
-        assert f"| {one['claim']} | {one['before']} | {one['after']} |" in said
-    again = len(experiments()) - len(known["older"])
-    assert f"{again} of {len(experiments())} experiments have been judged again" in said
-    assert "The verdicts of I-fig2 and I-fig4 were made before." in script().said_of_moved(["I-fig2", "I-fig4"])
 
 
 def test_both_texts_stand_side_by_side(page: str) -> None:

@@ -43,10 +43,12 @@ def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict
     ("experiment", "predicate", "settings"),
     [
         pytest.param("N-fig7", "N-fig7-a", RENO_IN_THE_AIR, id="N: XCP for Reno"),
-        pytest.param("I-fig2", "I-fig2-b", {"flows.bulk.protocol": "reno"}, id="I: XCP for Reno"),
+        pytest.param(
+            "I-fig2", "I-fig2-b", {"flows.bulk.protocol": "reno", "flows.bulk.params": {}}, id="I: XCP for Reno"
+        ),
         pytest.param("Y-txt-intro", "Y-txt-intro-a", RENO_OVER_SATELLITES, id="Y: XCP and VCP for Reno"),
         pytest.param("D-fig7a", "D-fig7a-b", RENO_BESIDE_RENO, id="D: XTCP for Reno"),
-        pytest.param("K-fig4", "K-fig4-b", PLAIN_VCP, id="K: BISE for VCP"),
+        pytest.param("K-fig4", "K-fig4-c", PLAIN_VCP, id="K: TCP for VCP"),
     ],
 )
 def test_another_protocol_changes_the_verdict(
