@@ -7,11 +7,12 @@ changes the flows or the routers of the cases that it is about. Only experiments
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
+from explicate_papers.controls import Rewrite, Where, edit
 from explicate_papers.inputs import Case, Effort
 
 Content = dict[str, Any]
@@ -50,6 +51,18 @@ def new_alone(content: Content, _: str) -> None:
     for group in content["flows"]:
         if xcp(group["protocol"]) or vcp(group["protocol"]):
             group["params"] = {**group.get("params", {}), "follow_duplicates": False}
+
+
+def tcp_for(groups: Collection[str], where: Where) -> Rewrite:
+    """Return the mutation by which NewReno runs in the place of groups of flows, without what only theirs has."""
+
+    def change(content: Content) -> None:
+        for group in content["flows"]:
+            if group["name"] in groups:
+                group["protocol"] = "newreno"
+                group.get("params", {}).pop("follow_duplicates", None)
+
+    return edit("protocol", change, where)
 
 
 def authors_pacing(content: Content, _: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from explicate.results import Results
 from explicate.scenario import Scenario
 from explicate_papers import metrics
+from explicate_papers.agents import tcp_for
 from explicate_papers.controls import Place, Settings, exchange
 from explicate_papers.ikeda import base, unit
 from explicate_papers.statistics import Check, Sample, above, at_most, fact, near, number
@@ -210,11 +211,7 @@ study.control(
 )
 study.control(
     "TCP runs in the place of both flows of VCP",
-    Settings(
-        "protocol",
-        {"flows.short.protocol": "newreno", "flows.long.protocol": "newreno"},
-        lambda label: label == "two",
-    ),
+    tcp_for(["short", "long"], lambda label: label == "two"),
     ["K-txt-table-d"],
     "TCP adds a packet in a round trip, so the short one grows faster",
 )

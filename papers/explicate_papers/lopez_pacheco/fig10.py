@@ -12,7 +12,8 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite, Settings
+from explicate_papers.agents import tcp_for
+from explicate_papers.controls import Rewrite
 from explicate_papers.lopez_pacheco import base
 from explicate_papers.statistics import Check, at_least, at_most, between
 from explicate_papers.study import Case, Data, Effort, Panel, Study
@@ -130,7 +131,7 @@ study.control(
 )
 study.control(
     "TCP runs in the place of k",
-    Settings("protocol", {"flows.k.protocol": "newreno"}, lambda label: label == EVEN),
+    tcp_for(["k"], lambda label: label == EVEN),
     ["I-fig10-c"],
     "TCP does not read the feedback of the shared link, so nothing makes k equal to i",
 )

@@ -13,7 +13,8 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Settings
+from explicate_papers.agents import tcp_for
+from explicate_papers.controls import Place
 from explicate_papers.lopez_pacheco import base
 from explicate_papers.statistics import Check, Sample, above, at_least, at_most, between, equal
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -156,7 +157,7 @@ def unstable(data: Data, wider: float, drops_over: float) -> Iterator[Check]:
 
 study.control(
     "TCP runs in the place of XCP",
-    Settings("protocol", {"flows.bulk.protocol": "newreno"}, lambda label: label in "bc"),
+    tcp_for(["bulk"], lambda label: label in "bc"),
     ["I-fig2-b", "I-fig2-c", "I-fig2-d", "I-fig2-e", "I-fig2-g"],
     "TCP finds the narrow link by losses: it neither jumps to the optimum without any nor trusts a wrong feedback",
 )

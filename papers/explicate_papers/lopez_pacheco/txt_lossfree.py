@@ -159,7 +159,7 @@ def one_packet_at_least(data: Data) -> Iterator[Check]:
 
 study.control(
     "the timer leaves the window alone",
-    Settings("off", {"flows.bulk.params": {"on_timeout": "keep"}}),
+    Settings("off", {"flows.bulk.params.on_timeout": "keep"}),
     ["I-txt-lossfree-a"],
     "without TCP's reaction to severe congestion the window is not reset",
 )
