@@ -15,11 +15,11 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import agents, metrics
-from explicate_papers.de_vleeschouwer import fig9, txt_abl, txt_queue
+from explicate_papers.de_vleeschouwer import fig9, txt_abl
 from explicate_papers.lopez_pacheco import fig2, fig6, fig14a, txt_tcp
 from explicate_papers.nychis import base as radios
 from explicate_papers.nychis import txt_lossmodel
-from explicate_papers.statistics import Check, Sample, above, at_least, at_most, equal, exceeds
+from explicate_papers.statistics import Check, Sample, above, at_least, at_most, exceeds
 from explicate_papers.study import Case, Data, Effort, Study
 from explicate_papers.yousefizadeh import base, txt_intro
 
@@ -216,30 +216,6 @@ def around_halvings(data: Data) -> Iterator[Check]:
                 yield at_most(what, of(group, from_s, to_s), txt_tcp.CAPACITY)
 
 
-# --------------------------------------------------------------------------------------- cuts in D-txt-queue
-
-
-def cuts_by_the_senders_estimate(data: Data) -> Iterator[Check]:
-    """D-txt-queue-d: cuts of a window less than the sender's own smoothed round trip after the flow's last one."""
-
-    def cuts(results: Results) -> list[tuple[float, float]]:
-        found: list[tuple[float, float]] = []
-        for flow in results.flows["flow"].cast(pl.String).to_list():
-            window, own = (metrics.series(results, flow, what) for what in ("cwnd", "controller_srtt_ms"))
-            fell = window.with_columns(before=pl.col("value").shift(1)).filter(pl.col("value") < pl.col("before"))
-            times = fell.select("time_s").join(own, on="time_s")
-            found += [(time_s - last, srtt / 1000) for (last, _), (time_s, srtt) in pairwise(times.iter_rows())]
-        return found
-
-    def too_near(results: Results) -> float:
-        return float(sum(space + txt_queue.STEP_S < srtt for space, srtt in cuts(results)))
-
-    for queue in (txt_queue.DROPTAIL, txt_queue.RED):
-        label = (txt_queue.OFTEN, queue)
-        yield at_least(f"cuts, {queue}", data.measure(label, lambda results: float(len(cuts(results)))), 10)
-        yield equal(f"cuts within a round trip by the sender's estimate, {queue}", data.measure(label, too_near), 0)
-
-
 MEASURES = {
     "resets": Measure("D-fig9", "resets to one segment instead of all decreases of the window", resets),
     "timer": Measure("D-txt-abl", "deflation where all senders have the timer", deflation_with_timer),
@@ -249,6 +225,5 @@ MEASURES = {
     "at-once": Measure("I-fig6", "an oracle that answers at once", as_judged(fig6.study, "I-fig6-b"), results_at_once),
     "burst": Measure("I-fig14a", "what edges measure around the burst", after_the_burst, sampled_finely),
     "halvings": Measure("I-txt-tcp", "rates before and after each halving of TCP", around_halvings),
-    "own-estimate": Measure("D-txt-queue", "cuts by the sender's own estimate", cuts_by_the_senders_estimate),
 }
 """The measures, by the word after `--by` in papers/readings/needed.toml."""

@@ -60,10 +60,10 @@ def test_a_label_carries_what_it_promises(script: Any) -> None:
                 assert re.search(rf"{claim[0]}-[PX]\d|no choice of ours|not a numbered choice", evidence), claim
 
 
-def test_what_can_not_fail_is_by_construction(script: Any) -> None:
+def test_what_can_not_fail_is_by_construction_or_our_bound(script: Any) -> None:
     for cause in script.causes():
         if cause["verdict"] == Word.CANNOT_FAIL:
-            assert {reader["label"] for reader in cause["readers"]} == {"construction"}, cause["id"]
+            assert {reader["label"] for reader in cause["readers"]} in ({"construction"}, {"ours"}), cause["id"]
 
 
 ALIKE = {
