@@ -121,7 +121,7 @@ def results_at_once(effort: Effort) -> dict[str, Case]:
 
     def change(content: dict[str, Any]) -> None:
         for link in content["link"]:
-            if isinstance(link["router"], dict):
+            if isinstance(link["router"], dict) and link["router"]["kind"] == "xcp_i":
                 link["router"]["results"] = "at_once"
 
     return {label: case.changed(change) for label, case in fig6.study.make_cases(effort).items()}
