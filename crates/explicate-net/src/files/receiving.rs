@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
+use quinn::{Connection, ConnectionError, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::message::{self, HEADER, Kind, Offer, Refusal, Verdict};
@@ -71,7 +71,7 @@ pub struct Counters {
     pub connections: AtomicU32,
     /// Bytes of payload that arrived.
     pub payload: AtomicU64,
-    /// Connections of hosts that are not known, or that found no place.
+    /// Connections of hosts that are not known, or that found no place; not calls that the sender gave up.
     pub refused: AtomicU64,
 }
 
@@ -199,7 +199,15 @@ impl Receiving {
         let (server, tunnel) = self.transport.server(tls, from);
         tunnel.controller.lock().expect_no_port();
         let connected = self.transport.accept(incoming, server, &tunnel).await;
-        let connection = connected.map_err(|reason| reason.to_string())?;
+        let connection = match connected {
+            Ok(connection) => connection,
+            // This end has found a mistake: no key that it knows, for example.
+            Err(reason @ ConnectionError::TransportError(_)) => return Err(reason.to_string()),
+            Err(reason) => {
+                tracing::info!(%from, %reason, "a call has ended before it was answered");
+                return Ok(());
+            }
+        };
         self.transport.confirm(from, &tunnel);
         let key = PublicKey::of(&connection).ok_or("no key")?;
         let admitted = senders.contains(&key) || self.pair(&connection, &tunnel, key).await;

@@ -97,6 +97,8 @@ pub enum Rule {
     Follows,
     /// A transfer takes up what the receiver has of it.
     Resumes,
+    /// A receiver counts no call of a sender that it knows as refused.
+    Refuses,
     /// A peer has one tunnel, whose datagrams have its headers.
     Tunnels,
 }

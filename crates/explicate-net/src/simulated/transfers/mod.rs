@@ -367,6 +367,10 @@ impl Stage {
         }
         self.world.tell(format!("all senders are done; what is open {} s later is left over", OPEN.as_secs()));
         tokio::time::sleep(OPEN).await;
+        let refused = self.receiver.refused();
+        if refused > 0 {
+            self.broke(Rule::Refuses, format!("the receiver counts {refused} calls as refused, and knows all senders"));
+        }
         for (path, length) in self.receiver.parts() {
             self.broke(Rule::Resumes, format!("a part of {length} bytes is left: {}", path.display()));
         }

@@ -181,6 +181,10 @@ impl Receiver {
         let counted = receiving.counters.connections.load(Ordering::Relaxed) as usize;
         Some([counted, endpoint.open_connections(), program.tunnels.count()])
     }
+    /// Calls that it counts as refused, since it started.
+    pub fn refused(&self) -> u64 {
+        self.running().as_ref().map_or(0, |(_, receiving, _)| receiving.counters.refused.load(Ordering::Relaxed))
+    }
     /// Parts: their names and lengths.
     pub fn parts(&self) -> Vec<(PathBuf, u64)> {
         let Ok(entries) = fs::read_dir(self.folder.join(PARTS)) else { return Vec::new() };
