@@ -68,7 +68,8 @@ How to read the tables of the papers:
 - *Evidence* names settings by their number. N-P4 is the fourth setting that paper N leaves open; the page of the
   reproduction says what each of them is and which value is used. "Used" means with these values. Two figures joined
   by "and" are those of the two blocks of seeds. Claims whose verdict moved when senders began to do what the authors'
-  agents do were read anew. The others keep their evidence: its figures are older, and so may be what is used there.
+  agents do were read anew. The others keep their evidence of before: "used" there means the values of that time, and
+  where figures differ, those of [the explanations](reproduction.md) are today's.
 - *Lacks*: a measurement that could still change the cause. {lacking} claims have one. It is the first reader's or, if
   only the second names one, the second's. [What is still to be measured](#what-is-still-to-be-measured) has the runs.
 

@@ -133,7 +133,9 @@ def said_of_span(universes: Universes, number: int) -> Iterator[str]:
         yield (
             f"Between {span.least} and {span.most}{whose} hold over all single changes of choices, {span.chosen} with "
             f"the choices used ({span.alternatives} of {number} alternatives, each on the first block of seeds of the "
-            f"quick set{rest}). The runs with other choices were made before the papers' hosts had ns-2's timer."
+            f"quick set{rest}). All these runs, those with the choices used among them, were made before the papers' "
+            "hosts had ns-2's timer and senders did what the authors' agents do; some values in use were alternatives "
+            "then, and the other way round."
         )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from explicate_papers.plan import choices
+from explicate_papers.register import PAPERS
 from explicate_papers.statistics import Check, Sample, number
 from explicate_papers.verdicts import Block, Word, contains_a_bound, corresponding, interval, wilson
 
@@ -182,10 +184,11 @@ def turns(claim: str, word: str, first: str, universe: Mapping[str, Any], broken
     """Yield what would turn a claim of the class `word`, as far as it is on record.
 
     `first` is the answer of the first block of seeds, with which that of other choices is compared if the class is
-    ``undecided`` or ``depends on seeds``: they have one block. `universe` is the record of the paper's other choices,
-    `broken_by` names the controls under which the claim fails.
+    ``undecided`` or ``depends on seeds``: they have one block. `universe` is the record of the paper's other choices
+    (those in use today are left out), `broken_by` names the controls under which the claim fails.
     """
-    tried = universe.get("alternatives", {})
+    used = {f"{name}={one.used}" for name, one in choices(PAPERS[claim[0]]).items()}
+    tried = {name: one for name, one in universe.get("alternatives", {}).items() if name not in used}
     now = first if word in (Word.UNDECIDED, Word.DEPENDS) else word
     differing = {name: entry["differs"].get(claim, now) for name, entry in tried.items()}
     found = [f"{name} ({other})" for name, other in differing.items() if other != now]

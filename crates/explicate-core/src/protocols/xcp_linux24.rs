@@ -13,7 +13,7 @@
 //!
 //! | what | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | acknowledgements for each packet less | [`FOR_EACH`] | 1 | 2 | L24; RH, abstract |
+//! | acknowledgements for each packet less | `FOR_EACH` | 1 | 2 | L24; RH, abstract |
 //! | least window of a repair | `floor` | segments | half | ours, deviation 2 |
 //! | feedback of less than a packet | `fractions` | | kept | ours, deviation 1 |
 //!
@@ -63,7 +63,7 @@ parameters! {
 impl Protocol for XcpLinux24 {
     const INFO: Info = Info {
         name: "xcp_linux24",
-        summary: "XCP's sender of a Linux 2.4 kernel: whole packets, rate halving while a loss is repaired",
+        summary: "XCP's sender of a Linux 2.4 kernel: rate halving while a loss is repaired",
         source: "Zhang, Henderson, INFOCOM 2005; Mathis, Semke, Mahdavi 1999",
         params: Params::PARAMS,
     };

@@ -226,8 +226,8 @@ impl Receiving {
         if admitted { Ok(()) } else { Err("it is not paired".to_string()) }
     }
 
-    /// Follows a paired sender whose NAT takes another port or address, as long as it is connected, so that its transfer goes on at once (RFC 9000
-    /// section 9). The receiver sends acknowledgements and verdicts, all encrypted: these an attacker can lead elsewhere.
+    /// Follows a paired sender whose NAT takes another port or address, as long as it is connected, so that its transfer goes
+    /// on at once (RFC 9000 section 9). The receiver sends acknowledgements and verdicts, which are encrypted; an attacker can only lead them elsewhere.
     ///
     /// - *Off the path* it knows neither the number of the connection nor its keys. Nothing moves.
     /// - *On the path* it can send copies from an address of its own, before the sender's datagrams. The receiver sends there three

@@ -1,14 +1,15 @@
 //! Where a peer is: its address, and one that it may have moved to (RFC 9000 section 9).
 //!
-//! A NAT that gives a calling gateway, or a sender of files, another port or address makes its datagrams come from there. QUIC goes after the newest one that it
-//! can decrypt, and validates the path by a challenge. Who may move, and how often, is decided before QUIC sees a datagram, by the number of
+//! A NAT that gives a calling gateway, or a sender of files, another port or address makes its datagrams come from there.
+//! QUIC goes after the newest one that it can decrypt, and validates the path by a challenge. Who may move, and how often, is decided before QUIC sees a datagram, by the number of
 //! the connection in it, which QUIC would know it by, too:
 //!
 //! - a peer that is allowed to, to one address at a time, at most once in [`REST`];
 //! - while datagrams still come from where it was, it has not moved: the others are copies. Those from the new address are then
 //!   dropped until it may move again, and QUIC goes back by the next datagram;
-//! - it has moved for good when none has come from there for [`SETTLED`], and QUIC is still at the new address: it has then
-//!   validated the path. Answers to challenges are no sign of that: they may belong to a path before.
+//! - it has moved for good when none has come from there for 10 s, and QUIC is still at the new address: it has then
+//!   validated the path. Answers to challenges are no sign of that: they may belong to a path before. Until then a host that
+//!   repeats old datagrams from the old address, or sends copies, can have the peer's dropped for a second, again and again.
 //!
 //! Datagrams with other numbers are left to QUIC: calls, and connections from before a restart.
 
@@ -18,8 +19,8 @@ use explicate_core::units::Time;
 
 /// Between two moves.
 pub const REST: Time = Time::secs(1);
-/// A peer that was found nowhere else for so long has moved. Each end sends something every 3 s, and QUIC gives up a path without answers after
-/// three probe timeouts, some seconds.
+/// A peer that was found nowhere else for so long has moved. Each end sends something every 3 s, and QUIC gives up a path
+/// without answers after three probe timeouts, some seconds; over slower paths it may still wait for an answer.
 const SETTLED: Time = Time::secs(10);
 
 /// The number of a connection, by which its datagrams are known: quinn's are of eight bytes.
@@ -99,7 +100,7 @@ impl Place {
         Taken::Moves(before.map(|candidate| candidate.address).filter(|address| *address != from))
     }
     /// Whether QUIC has gone to an address from which no datagram with the number of the connection has come: the peer moved during the
-    /// handshake, before that number was known. It may be there, then.
+    /// handshake, before that number was known. That address is then one that it may have moved to.
     pub fn notices(&mut self, address: SocketAddr, now: Time) -> bool {
         let new = self.candidate.is_none() && self.home.is_some_and(|home| home != address);
         if new {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_moves_once_its_path_is_validated() {
+    fn a_peer_has_moved_after_ten_seconds_elsewhere() {
         let mut place = place(true);
         assert_eq!(place.takes(at(1), true, Time::ZERO), Taken::Yes);
         assert_eq!(place.takes(at(2), true, Time::ZERO), Taken::Moves(None));

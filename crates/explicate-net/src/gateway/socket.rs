@@ -109,7 +109,7 @@ impl Tunnels {
     pub fn confirm(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Option<SocketAddr> {
         let (mut known, peer, now) = (self.write(), canonical(peer), Time(sys::monotonic()));
         if tunnel.place().notices(peer, now) {
-            known.addresses.insert(peer, tunnel.clone());
+            known.addresses.entry(peer).or_insert_with(|| tunnel.clone());
         }
         let before = tunnel.place().confirm(peer, now)?;
         known.remove(before, tunnel);
@@ -122,8 +122,16 @@ impl Tunnels {
         let known = self.read();
         let by_number = number.and_then(|number| known.numbers.get(&number)).cloned();
         let knows = by_number.is_some();
-        let Some(tunnel) = by_number.or_else(|| known.addresses.get(&from).cloned()) else { return Whose::Unknown };
+        let by_address = known.addresses.get(&from).cloned();
         drop(known);
+        let tunnel = match (by_number, by_address) {
+            // A forged source: a peer that is elsewhere may not take another's place.
+            (Some(tunnel), Some(other)) if !Arc::ptr_eq(&tunnel, &other) && tunnel.place().home() != Some(from) => {
+                return Whose::Elsewhere;
+            }
+            (Some(tunnel), _) | (None, Some(tunnel)) => tunnel,
+            (None, None) => return Whose::Unknown,
+        };
         let taken = tunnel.place().takes(from, knows, Time(sys::monotonic()));
         match taken {
             Taken::No => return Whose::Elsewhere,
@@ -424,6 +432,28 @@ mod tests {
         tunnels.set(home, tunnel.clone());
         assert!(tunnels.get(other).is_none() && tunnels.confirm(other, &tunnel).is_none());
         assert!(tunnels.get(other).is_some(), "QUIC has moved before it knew the number");
+    }
+
+    #[test]
+    fn a_peer_does_not_take_the_address_of_another() {
+        let mut numbers = quinn_proto::HashedConnectionIdGenerator::from_key(7);
+        let [one, other]: [Number; 2] = [(); 2].map(|()| (*numbers.generate_cid()).try_into().unwrap());
+        let tunnels = Tunnels::moving(numbers);
+        let config = ControllerConfig::new(registry::protocol("xcp").unwrap(), 0.0);
+        let homes = ["192.0.2.1:7", "192.0.2.2:8"].map(|address| address.parse().unwrap());
+        let peers = homes.map(|home| {
+            let tunnel = Tunnel::new(1, &config, Rate::mbps(1), Clock::start());
+            tunnels.set(home, tunnel.clone());
+            tunnel.place().may_move = true;
+            tunnel
+        });
+        let is_of = |from, number, peer: &Arc<Tunnel>| matches!(tunnels.whose(from, Some(number)), Whose::Of(of) if Arc::ptr_eq(&of, peer));
+        assert!(is_of(homes[0], one, &peers[0]) && is_of(homes[1], other, &peers[1]));
+        assert!(matches!(tunnels.whose(homes[1], Some(one)), Whose::Elsewhere), "a forged source");
+        assert!(tunnels.confirm(homes[1], &peers[0]).is_none());
+        assert!(
+            is_of(homes[1], other, &peers[1]) && tunnels.get(homes[1]).is_some_and(|of| Arc::ptr_eq(&of, &peers[1]))
+        );
     }
 
     #[test]

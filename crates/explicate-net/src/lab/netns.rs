@@ -169,28 +169,34 @@ pub fn enter(name: &str) -> Result<()> {
         .or_fail(|| format!("enter the namespace {name}"))
 }
 
-/// An error unless these interfaces of this thread's namespace, `name`, carry frames: what they should have carried is lost.
-pub(super) fn are_up(name: &str, interfaces: &[String]) -> Result<()> {
+/// The first of these interfaces of this thread's namespace that carries no frames.
+fn down(interfaces: &[String]) -> Result<Option<&String>> {
     for interface in interfaces {
         if !sys::is_running(interface).or_fail(|| format!("read the state of {interface}"))? {
-            let why = "its frames are lost, so there are no results";
-            return Err(Error::Failed(format!("the interface `{interface}` of {name} is down: {why}")));
+            return Ok(Some(interface));
         }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// An error unless these interfaces of this thread's namespace, `name`, carry frames: what they should have carried is lost.
+pub(super) fn are_up(name: &str, interfaces: &[String]) -> Result<()> {
+    let Some(interface) = down(interfaces)? else { return Ok(()) };
+    let why = "its frames are lost, so there are no results";
+    Err(Error::Failed(format!("the interface `{interface}` of {name} is down: {why}")))
 }
 
 /// Waits until these interfaces of this thread's namespace, `name`, carry frames, or until `stop`. The kernel notices that a cable has
 /// its second end some time after it has been made.
 pub(super) fn come_up(name: &str, interfaces: &[String], stop: &dyn Fn() -> bool) -> Result<()> {
     let latest = sys::monotonic() + LATEST.0;
-    loop {
-        match are_up(name, interfaces) {
-            Err(_) if stop() => return Ok(()),
-            Err(_) if sys::monotonic() < latest => sys::sleep_until(sys::monotonic() + LOOKS.0),
-            result => return result,
+    while down(interfaces)?.is_some() && !stop() {
+        if sys::monotonic() >= latest {
+            return are_up(name, interfaces);
         }
+        sys::sleep_until(sys::monotonic() + LOOKS.0);
     }
+    Ok(())
 }
 
 /// All steps of a lab as shell commands.

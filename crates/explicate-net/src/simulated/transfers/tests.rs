@@ -4,6 +4,7 @@
 use super::super::Options;
 use super::super::faults::{Fault, TRANSFERS};
 use super::super::record::Rule;
+use super::super::scene::SECOND;
 use super::scene::{Happens, KINDS, Scene};
 use super::{Report, run};
 
@@ -46,7 +47,7 @@ fn copies_from_elsewhere_hold_up_no_transfer() {
         scene.happens.push(Happens::Copied(8 * scene.path.delay + scene.nominal() / 4, passes_back));
         let report = run(&scene, Options::default());
         assert!(report.broken.is_empty(), "seed {seed}, {passes_back}: {:#?}", report.broken);
-        println!("seed {seed}, {passes_back}: {:.2} s, alone {:.2} s", report.took as f64 / 1e9, alone as f64 / 1e9);
+        assert!(report.took < alone + 2 * SECOND, "seed {seed}, {passes_back}: {} ns, alone {alone}", report.took);
     }
 }
 
