@@ -107,20 +107,22 @@ def test_texts_of_blocks_are_merged() -> None:
 def test_what_would_turn_a_claim_is_what_turned_it() -> None:
     universe = {
         "alternatives": {
-            "N-P4=keep": {"differs": {"N-fig1-a": "holds", "N-fig1-b": "fails"}},
+            "N-P4=halve": {"differs": {"N-fig1-a": "holds", "N-fig1-b": "fails"}},
             "N-P1=20ms": {"differs": {"N-fig1-b": "holds"}},
         }
     }
     (said,) = turns("N-fig1-a", "fails", "fails", universe, [])
-    assert said == "one other choice alone, first block of seeds: N-P4=keep (holds)"
+    assert said == "one other choice alone, first block of seeds: N-P4=halve (holds)"
     assert list(turns("N-fig1-c", "fails", "fails", universe, [])) == ["none of 2 other choices alone"]
+    used = {"alternatives": {"N-P4=keep": {"differs": {"N-fig1-a": "holds"}}}}
+    assert list(turns("N-fig1-a", "fails", "fails", used, [])) == [], "in use today, so it is no remedy"
     assert list(turns("N-fig1-a", "holds", "holds", universe, ["no loss"])) == [
         "none of 2 other choices alone",
         "the control “no loss”",
     ]
     assert list(turns("N-fig1-a", "holds", "holds", {}, [])) == []
     (said,) = turns("N-fig1-b", "undecided", "holds", universe, [])
-    assert said.endswith(": N-P4=keep (fails)"), "other choices have one block, so none is undecided"
+    assert said.endswith(": N-P4=halve (fails)"), "other choices have one block, so none is undecided"
 
 
 def test_to_fail_one_check_is_enough() -> None:

@@ -55,7 +55,7 @@ def site(tmp_path: Path) -> Path:
     )
     differs = {one.predicates[0].id: "fails"}
     other_buffer = {"experiments": 1, "differs": differs, "errors": {}}
-    universes = {"I": {"chosen": {one.predicates[0].id: "holds"}, "alternatives": {"I-P3=0.5bdp": other_buffer}}}
+    universes = {"I": {"chosen": {one.predicates[0].id: "holds"}, "alternatives": {"I-P3=1.0bdp": other_buffer}}}
     outcomes = [drawn, Outcome(other, effort(other, "quick"), later)]
     gallery.write(outcomes, tmp_path / "site", {one.id: {"controls": {"silence": control}}}, universes)
     return tmp_path / "site"
@@ -90,7 +90,7 @@ def test_a_reader_finds_the_way(site: Path, open_page: Open) -> None:
     assert "seeds from 1001: fails" in first
     for fact in ("The sentence", "What we measure", "What decides it", "What would turn it"):
         assert fact in first
-    assert "I-P3=0.5bdp (fails)" in first
+    assert "I-P3=1.0bdp (fails)" in first
     assert "the control “silence”" in first
     assert "Judged instead, because" in third
     assert "its square, because <it> is known" in third
@@ -132,7 +132,7 @@ def test_a_failing_check_is_first_and_the_long_rest_is_folded(tmp_path: Path, op
 def test_the_index_tells_what_other_choices_bring(site: Path, open_page: Open) -> None:
     page = open_page(site / "index.html").page
     page.click("text=Other choices, one at a time")
-    texts = page.locator("tr", has_text="I-P3=0.5bdp").first.inner_text()
+    texts = page.locator("tr", has_text="I-P3=1.0bdp").first.inner_text()
     assert "0" in texts.split()
     assert "I-fig2-a" in texts
     page.click("text=What the verdicts mean")
