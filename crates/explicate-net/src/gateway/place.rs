@@ -169,6 +169,26 @@ mod tests {
     }
 
     #[test]
+    fn old_datagrams_that_are_repeated_hold_up_a_move_until_they_end() {
+        let mut place = place(true);
+        for second in 0..20 {
+            let ms = |ms: u64| Time::millis(1000 * second + ms);
+            assert_eq!(place.takes(at(2), true, ms(0)), Taken::Moves(None), "one passes a second");
+            assert_eq!(place.takes(at(1), true, ms(1)), Taken::Yes, "repeated");
+            assert_eq!(place.takes(at(2), true, ms(2)), Taken::No);
+            assert_eq!(place.confirm(at(2), ms(3)), None);
+        }
+        assert_eq!(place.takes(at(2), true, Time::secs(20)), Taken::Moves(None));
+        assert_eq!(place.takes(at(2), true, Time::millis(20_001)), Taken::Yes);
+        assert_eq!(place.confirm(at(2), Time::secs(30)), Some(at(1)));
+        assert_eq!(
+            place.takes(at(1), true, Time::secs(31)),
+            Taken::Moves(None),
+            "who comes from there now has to move"
+        );
+    }
+
+    #[test]
     fn a_copied_datagram_moves_nobody_whose_own_datagrams_still_come() {
         let mut place = place(true);
         assert_eq!(place.takes(at(2), true, Time::ZERO), Taken::Moves(None));
