@@ -120,19 +120,18 @@ impl Tunnels {
     fn whose(&self, from: SocketAddr, number: Option<Number>) -> Whose {
         let from = canonical(from);
         let known = self.read();
-        let by_number = number.and_then(|number| known.numbers.get(&number)).cloned();
+        let by_number = number.and_then(|number| known.numbers.get(&number));
         let knows = by_number.is_some();
-        let by_address = known.addresses.get(&from).cloned();
+        let Some(tunnel) = by_number.or_else(|| known.addresses.get(&from)).cloned() else { return Whose::Unknown };
+        let mut place = tunnel.place();
+        // A forged source: a peer that is elsewhere may not take another's place.
+        let is_another = |other: &Arc<Tunnel>| !Arc::ptr_eq(&tunnel, other);
+        if knows && place.home() != Some(from) && known.addresses.get(&from).is_some_and(is_another) {
+            return Whose::Elsewhere;
+        }
         drop(known);
-        let tunnel = match (by_number, by_address) {
-            // A forged source: a peer that is elsewhere may not take another's place.
-            (Some(tunnel), Some(other)) if !Arc::ptr_eq(&tunnel, &other) && tunnel.place().home() != Some(from) => {
-                return Whose::Elsewhere;
-            }
-            (Some(tunnel), _) | (None, Some(tunnel)) => tunnel,
-            (None, None) => return Whose::Unknown,
-        };
-        let taken = tunnel.place().takes(from, knows, Time(sys::monotonic()));
+        let taken = place.takes(from, knows, Time(sys::monotonic()));
+        drop(place);
         match taken {
             Taken::No => return Whose::Elsewhere,
             Taken::Moves(before) => {
@@ -454,6 +453,10 @@ mod tests {
         assert!(
             is_of(homes[1], other, &peers[1]) && tunnels.get(homes[1]).is_some_and(|of| Arc::ptr_eq(&of, &peers[1]))
         );
+        let new = "192.0.2.3:9".parse().unwrap();
+        assert!(is_of(new, other, &peers[1]), "it moves");
+        tunnels.set(new, peers[0].clone());
+        assert!(matches!(tunnels.whose(new, Some(other)), Whose::Elsewhere), "another has shown its key there");
     }
 
     #[test]
