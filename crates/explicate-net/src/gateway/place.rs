@@ -100,11 +100,14 @@ impl Place {
         Taken::Moves(before.map(|candidate| candidate.address).filter(|address| *address != from))
     }
     /// Whether QUIC has gone to an address from which no datagram with the number of the connection has come: the peer moved during the
-    /// handshake, before that number was known. That address is then one that it may have moved to.
+    /// handshake, before that number was known. That address is then one that it may have moved to; if it may not, what comes from
+    /// there is dropped from now on.
     pub fn notices(&mut self, address: SocketAddr, now: Time) -> bool {
         let new = self.candidate.is_none() && self.home.is_some_and(|home| home != address);
-        if new {
+        if new && self.may_move {
             (self.candidate, self.moved) = (Some(Candidate { address, old_lives: false }), Some(now));
+        } else if new {
+            self.refused = self.refused.or(Some(address));
         }
         new
     }
@@ -149,12 +152,22 @@ mod tests {
 
     #[test]
     fn a_peer_that_moves_during_the_handshake_is_where_quic_finds_it() {
-        let mut place = place(false);
+        let mut place = place(true);
         assert!(!place.notices(at(1), Time::ZERO) && place.notices(at(2), Time::ZERO));
         assert_eq!(place.takes(at(2), false, Time::ZERO), Taken::Yes);
         assert!(!place.notices(at(2), Time::secs(1)), "it is known");
         assert_eq!(place.confirm(at(2), Time::secs(10)), Some(at(1)));
         assert!(!Place::default().notices(at(2), Time::ZERO), "it has not shown its key");
+    }
+
+    #[test]
+    fn a_peer_that_may_not_move_is_not_heard_where_quic_finds_it() {
+        let mut place = place(false);
+        assert!(!place.notices(at(1), Time::ZERO) && place.take_refused().is_none());
+        assert!(place.notices(at(2), Time::ZERO));
+        assert_eq!(place.take_refused(), Some(at(2)));
+        assert_eq!([false, true].map(|knows| place.takes(at(2), knows, Time::ZERO)), [Taken::No; 2]);
+        assert_eq!((place.confirm(at(2), Time::secs(99)), place.home()), (None, Some(at(1))));
     }
 
     #[test]

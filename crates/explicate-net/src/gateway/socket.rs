@@ -431,6 +431,11 @@ mod tests {
         tunnels.set(home, tunnel.clone());
         assert!(tunnels.get(other).is_none() && tunnels.confirm(other, &tunnel).is_none());
         assert!(tunnels.get(other).is_some(), "QUIC has moved before it knew the number");
+        tunnels.remove(&tunnel);
+        tunnels.set(home, tunnel.clone());
+        tunnel.place().may_move = false;
+        assert_eq!(tunnels.confirm(other, &tunnel), None);
+        assert!(matches!(tunnels.whose(other, None), Whose::Elsewhere), "where it may not be");
     }
 
     #[test]
