@@ -55,13 +55,14 @@ impl<'a> Endpoint<'a> {
             .and_then(|()| sys::tell_ttl_and_ecn(socket.as_fd()))
             .and_then(|()| sys::grow_buffers(socket.as_fd(), 8 << 20))
             .or_fail(|| "prepare the socket".to_string())?;
+        let batch = Batch::new(LONGEST);
         let clock = start();
         let waiter = Waiter::with_timer(clock).or_fail(|| "make a timer".to_string())?;
         Ok(Endpoint {
             socket,
             clock,
             waiter,
-            batch: Batch::new(LONGEST),
+            batch,
             out: Outbox::default(),
             sending: BTreeMap::new(),
             receivers: Receivers::new(opens),

@@ -119,7 +119,7 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Opens the socket of a node in this thread's namespace, and then calls `start`.
+    /// Makes the senders of a node, opens its socket in this thread's namespace, and then calls `start`.
     pub(super) fn open(
         scenario: &'a Scenario,
         flows: &'a [LabFlow],
@@ -132,11 +132,11 @@ impl<'a> Host<'a> {
             let flow = flows.get(index(id)).filter(|flow| flow.ends.1 == node)?;
             Some(ReceiverEndpoint::new(&init(scenario, flow, id).ok()?))
         };
+        let begin_here = flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node);
+        let sending = begin_here.map(|(id, flow)| Ok((id as u32, sending(scenario, flow, id as u32, seed)?)));
+        let (sending, agent) = (sending.collect::<Result<_>>()?, agent(scenario, flows, node, seed));
         let mut endpoint = Endpoint::open(Box::new(opens), start)?;
-        for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
-            endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
-        }
-        endpoint.agent = agent(scenario, flows, node, seed);
+        (endpoint.sending, endpoint.agent) = (sending, agent);
         let (before, sampled, report) = Default::default();
         Ok(Host { scenario, flows, node, endpoint, before, sampled, report })
     }

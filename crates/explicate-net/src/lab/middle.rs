@@ -49,7 +49,7 @@ pub(super) struct Middle<'a> {
 }
 
 impl<'a> Middle<'a> {
-    /// The router of a node, in this thread's namespace. Its interfaces are open when it calls `start`.
+    /// The router of a node, in this thread's namespace. Its interfaces are open, and its tables made, when it calls `start`.
     pub(super) fn router(
         scenario: &'a Scenario,
         plan: &Plan,
@@ -74,17 +74,18 @@ impl<'a> Middle<'a> {
             links.push((both[own], input));
         }
         let mode = if plan.roles[node] == Role::Bridge { Mode::Bridge } else { Mode::Router };
-        let mut forwarder = Forwarder::new(interfaces, mode, start())?;
         let (specs, watched) = agent_controller(scenario, &links);
-        if let Some(spec) = specs {
+        let agent = specs.and_then(|spec| {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, address(node), rng) {
-                forwarder.set_agent(agent, Plan::station(node, cables[0]), watched);
-            }
-        }
+            AgentHost::new(spec.protocol, &spec.values, address(node), rng)
+        });
         let mut tables: VecDeque<(Time, Table)> = routes::tables(scenario, plan, node).into();
         for cable in tables.iter_mut().flat_map(|(_, table)| table.values_mut()) {
             *cable = cables.iter().position(|own| own == cable).unwrap_or(0);
+        }
+        let mut forwarder = Forwarder::new(interfaces, mode, start())?;
+        if let Some(agent) = agent {
+            forwarder.set_agent(agent, Plan::station(node, cables[0]), watched);
         }
         let mut middle = Middle::new(scenario, Some(node), forwarder, links);
         middle.tables = tables;
