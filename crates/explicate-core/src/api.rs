@@ -42,6 +42,8 @@ pub trait Protocol: Sync {
     /// simulated flow over a recovery that retransmits nothing, and nothing opens it: [`Sender::on_start`],
     /// [`Sender::on_ack`] and [`Sender::on_loss`] are not called.
     const NEEDS_FEEDBACK: bool = true;
+    /// Its senders write an ECN code of their own into every data packet, whatever `ecn` and `l4s` say.
+    const OWN_ECN: bool = false;
     /// The protocol whose controllers process this one's packets, if not its own.
     const CONTROLLER: Option<&'static AnyProtocol> = None;
     /// Describes the protocol's fields of a packet, for packet logs; writes nothing for packets without such fields.

@@ -67,6 +67,10 @@ pub trait ProtocolObject: Sync {
     fn needs_feedback(&self) -> bool {
         true
     }
+    /// Whether its senders write ECN codes of their own.
+    fn own_ecn(&self) -> bool {
+        false
+    }
     fn controller(&self) -> Option<&'static AnyProtocol>;
     /// Whether it has a controller of its own.
     fn has_router(&self) -> bool;
@@ -105,6 +109,9 @@ impl<P: Protocol> ProtocolObject for P {
     }
     fn needs_feedback(&self) -> bool {
         P::NEEDS_FEEDBACK
+    }
+    fn own_ecn(&self) -> bool {
+        P::OWN_ECN
     }
     fn controller(&self) -> Option<&'static AnyProtocol> {
         P::CONTROLLER
@@ -378,6 +385,10 @@ impl<R: Router> RouterObject for R {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::PROTOCOLS;
+    use crate::testing::sent;
+    use crate::units::Rate;
+    use crate::wire::{Ecn, Format};
 
     /// Its timer does not move on.
     struct Stuck;
@@ -420,5 +431,17 @@ mod tests {
         let router: &mut AnyRouter = &mut Stuck;
         router
             .on_timer(Time::millis(5), &PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false });
+    }
+    #[test]
+    fn senders_write_ecn_codes_if_they_say_so() {
+        for protocol in PROTOCOLS {
+            let values = &Values::default();
+            let init = SenderInit { values, packet: 1000.0, initial_window: 3.0, interface: Rate::mbps(100) };
+            let mut sender = protocol.sender(&init);
+            sender.on_start(Time::ZERO, Time::millis(100));
+            let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
+            sender.on_send(&mut packet, &sent(Time::ZERO, 0));
+            assert_eq!(packet.ecn() != Ecn::NotCapable, protocol.own_ecn(), "{}", protocol.name());
+        }
     }
 }

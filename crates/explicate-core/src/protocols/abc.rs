@@ -135,6 +135,7 @@ impl Protocol for Abc {
     const ROUTER_PARAMS: &'static [Param] = RouterParams::PARAMS;
     const EXPLICIT: bool = true;
     const DESCRIBE: Describe = describe;
+    const OWN_ECN: bool = true;
     const HEADER_LEN: u16 = 0;
 
     fn matches(&self, packet: &Packet) -> bool {

@@ -81,6 +81,7 @@ impl Protocol for Dctcp {
         source: "RFC 8257, RFC 9768",
         params: Params::PARAMS,
     };
+    const OWN_ECN: bool = true;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let params = Params::of(init.values);

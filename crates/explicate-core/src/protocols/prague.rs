@@ -112,6 +112,7 @@ impl Protocol for Prague {
         source: "draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331",
         params: Params::PARAMS,
     };
+    const OWN_ECN: bool = true;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let params = Params::of(init.values);

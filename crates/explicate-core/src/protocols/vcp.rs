@@ -138,6 +138,7 @@ impl Protocol for Vcp {
     const ROUTER_PARAMS: &'static [Param] = load_factor::Params::PARAMS;
     const EXPLICIT: bool = true;
     const DESCRIBE: Describe = describe;
+    const OWN_ECN: bool = true;
     const HEADER_LEN: u16 = 0;
 
     fn matches(&self, packet: &Packet) -> bool {

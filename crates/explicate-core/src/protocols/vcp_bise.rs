@@ -86,6 +86,7 @@ impl Protocol for VcpBise {
     };
     const ROUTER_PARAMS: &'static [Param] = RouterParams::PARAMS;
     const EXPLICIT: bool = true;
+    const OWN_ECN: bool = true;
     const HEADER_LEN: u16 = 0;
 
     fn matches(&self, packet: &Packet) -> bool {

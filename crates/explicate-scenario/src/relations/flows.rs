@@ -41,6 +41,7 @@ pub(crate) fn flows(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario,
             ctx.unused(place(&["on_off"]), "on_off", what, "write a shorter `on` or a longer `duration`");
         }
         of_params(ctx, scenario, group, phases, &|param| place(&["params", param]));
+        of_marks(ctx, scenario, group, phases, &place);
         if let Some(written) = reader.find(&["flows", &number, "params", "host_queue"]) {
             of_host_queue(ctx, scenario, group, phases, written);
         }
@@ -94,12 +95,6 @@ fn of_params(
     }
     let (Some(&ends), Some(routes)) = (group.ends.first(), phases.first_mut()) else { return };
     let (data, acks) = group.ways(ends, routes);
-    for (key, _) in [("ecn", params.ecn), ("l4s", params.l4s)].into_iter().filter(|(_, set)| *set) {
-        if !data.iter().any(|link| marks(scenario, group, *link)) {
-            let what = format!("`{key}` has no effect on the flows of `{name}`: no queue on their path marks");
-            ctx.unused(place(key), key, what, "write one that does on their path, like `queue = \"red\"`");
-        }
-    }
     let advises = |link: &u32| scenario.port(&scenario.links[*link as usize]).scone.is_some();
     if params.scone && !data.iter().any(advises) {
         let what = format!("`scone` has no effect on the flows of `{name}`: no port on their path advises");
@@ -118,6 +113,42 @@ fn of_params(
             );
             ctx.warn(place("receiver_window"), what, "write a larger one");
         }
+    }
+}
+
+/// Marks of queues, and what makes the packets of a group ECN-capable.
+fn of_marks(
+    ctx: &Context<'_>,
+    scenario: &Scenario,
+    group: &FlowGroup,
+    phases: &mut [Routes],
+    place: &dyn Fn(&[&str]) -> Place,
+) {
+    if unused::one_way(group) {
+        return;
+    }
+    let (Some(&ends), Some(routes)) = (group.ends.first(), phases.first_mut()) else { return };
+    let marked = group.ways(ends, routes).0.iter().any(|link| marks(scenario, group, *link));
+    let (name, protocol, params) = (&group.name, group.resolved.protocol, Params::of(&group.values));
+    // TCP takes the place of a protocol that is refused.
+    let own = protocol.own_ecn() && !params.refuse_explicit;
+    let write = "write one that does on their path, like `queue = \"red\"`";
+    for (key, _) in [("ecn", params.ecn), ("l4s", params.l4s)].into_iter().filter(|(_, set)| *set) {
+        let place = place(&["params", key]);
+        let no_effect = format!("`{key}` has no effect on the flows of `{name}`");
+        if own {
+            let what = format!("{no_effect}: {} writes ECN codes of its own", protocol.name());
+            ctx.unused(place, key, what, "remove it, or use another protocol");
+        } else if !marked {
+            ctx.unused(place, key, format!("{no_effect}: no queue on their path marks"), write);
+        }
+    }
+    if own && !protocol.explicit() && !marked {
+        let what = format!(
+            "the flows of `{name}` see losses only: {} follows marks, and no queue on their path marks",
+            protocol.name()
+        );
+        ctx.warn(place(&["protocol"]), what, write);
     }
 }
 

@@ -275,6 +275,20 @@ pub(super) fn cases() -> Vec<Case> {
             reno("\"step\"") + "params = { l4s = true }\n",
         ),
         (
+            "`ecn`, `l4s` of a protocol with ECN codes of its own",
+            reno("\"dualpi2\"").replace("newreno", "dctcp") + "params = { l4s = true }\n",
+            11,
+            "`l4s` has no effect on the flows of `one`: dctcp writes ECN codes of its own",
+            reno("\"dualpi2\"") + "params = { l4s = true }\n",
+        ),
+        (
+            "DCTCP, TCP Prague without a queue that marks",
+            flow("").replace("newreno", "dctcp"),
+            9,
+            "the flows of `one` see losses only: dctcp follows marks, and no queue on their path marks",
+            reno("\"step\"").replace("newreno", "dctcp"),
+        ),
+        (
             "`scone` of an explicit flow",
             explicit("params = { scone = true }\n[[link]]\nname = \"r1->r2\"\nscone = { advise = \"5Mbit/s\" }")
                 .replace(
