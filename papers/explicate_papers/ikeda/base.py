@@ -188,10 +188,15 @@ def links(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [content["topology"][kind] for kind in ("access", "bottleneck")]
 
 
+def marking(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the kinds of links whose ports mark (``K-P7``)."""
+    return [link for link in links(content) if isinstance(link["router"], dict)]
+
+
 def unmixed(content: dict[str, Any]) -> None:
     """Put VCP's routers in the place of BISE's: the senders keep their constants, nothing is mixed."""
     interval = {"t_rho": f"{T_RHO_S:g}s"}
-    for link in links(content):
+    for link in marking(content):
         step = {key: value for key, value in link["router"].items() if key == "in_step"}
         link["router"] = {"kind": "vcp", **interval, **step}
     (bulk,) = content["flows"]
@@ -204,7 +209,7 @@ def growth_of(growth: int) -> Callable[[dict[str, Any]], None]:
 
     def change(content: dict[str, Any]) -> None:
         content["flows"][0]["params"]["xi"] = growth - 1
-        for link in links(content):
+        for link in marking(content):
             link["router"]["eps_r"] = growth - 1
 
     return change
