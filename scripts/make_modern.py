@@ -63,15 +63,15 @@ READING = """\
   operator replaces the routers in the cloud, XCP, CUBIC over FQ-CoDel, Prague and ABC are the same.
 - **In part, where losses say nothing about congestion.** The loss monitors of paper D are fair to flows that lose 5 %
   (Jain's index {D-xcp/own/jain}); no law of today is (at most {D-xcp/prague/jain}). Over the fading radio XCP carries
-  more than CUBIC and Prague; over lossy 802.11 it does so, too, but with a longer queue. BISE with WLTE on a long fat
-  pipe has a use of {K-lossy/own/use}, more than Prague; BBRv3 has {K-lossy/bbr3/use}, but fills the queue. ABC and
-  CUBIC have {K-lossy/abc/use} and {K-lossy/cubic-fq/use}, which five seeds cannot tell from BISE's.
+  more than CUBIC and Prague; over lossy 802.11 it does so, too, but with a longer queue. On a long fat pipe with losses
+  BISE with WLTE has a use of {K-lossy/own/use}, more than ABC ({K-lossy/abc/use}), which has the shorter queue, and
+  than CUBIC ({K-lossy/cubic-fq/use}) and Prague. BBRv3 has {K-lossy/bbr3/use}, but fills the queue.
 
 ### Where not?
 
 - **Where all routers speak and no packet is lost on the air**, one bit does what 32 do: Prague and ABC are the same
-  as XCP on `I-chain`, `I-upgraded` and `N-flows`. ABC is ahead of BISE on `K-start`, with a use of {K-start/abc/use}
-  beside {K-start/own/use}. On paper Y's direct link Prague has a p99 delay of {Y-direct/prague/p99} ms, XCP of
+  as XCP on `I-chain`, `I-upgraded` and `N-flows`. ABC is ahead of BISE on `K-start`: a p99 delay of
+  {K-start/abc/p99} ms beside {K-start/own/p99}. On paper Y's direct link Prague has {Y-direct/prague/p99} ms, XCP
   {Y-direct/own/p99}.
 - **Over 802.11 with a wrong capacity.** Routers configured with twice the hop's capacity let XCP and ABC fill the
   queues of radios: {N-hop/own/p99} and {N-hop/abc/p99} ms over one hop, beside {N-hop/bbr3/p99} of BBRv3, which needs
