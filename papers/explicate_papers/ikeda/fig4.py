@@ -70,7 +70,7 @@ def adds_before_cuts(results: Results) -> float:
     return float(len(above) > 0 and above[0] < 1.0)
 
 
-@study.predicate("K-fig4-d", drops=0, percent=12.5, runs=90)
+@study.predicate("K-fig4-d", drops=0, percent=12.5, runs=50)
 def smooth(data: Data, drops: float, percent: float, runs: float) -> Iterator[Check]:
     """From the hybrid increase to the additive one without a loss; no window of any run falls further."""
     yield equal("drops", data.measure(base.PROPOSED, base.drops), drops)

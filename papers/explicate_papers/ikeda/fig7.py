@@ -9,7 +9,7 @@ from explicate.results import Results
 from explicate_papers import metrics
 from explicate_papers.controls import Place, exchange
 from explicate_papers.ikeda import base
-from explicate_papers.statistics import Check, Sample, above, at_least, at_most, between, fact, falling, number
+from explicate_papers.statistics import Check, Sample, at_least, at_most, between, exceeds, fact, falling, number
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("K-fig7")
@@ -53,7 +53,7 @@ def above_the_others(data: Data, usable: float, harsh: float) -> Iterator[Check]
             continue
         for mine, other in pairs:
             name = f"Mbit/s at {loss:g}: {mine} over {other}"
-            yield above(name, goodput(data, mine, loss), goodput(data, other, loss))
+            yield exceeds(name, goodput(data, mine, loss), goodput(data, other, loss))
 
 
 @study.predicate("K-fig7-b", share=0.98)

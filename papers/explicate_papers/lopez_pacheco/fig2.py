@@ -147,7 +147,7 @@ def saw_tooth(data: Data, least: float) -> Iterator[Check]:
     yield equal("other falls between them", data.measure("a", other_falls), 0)
 
 
-@study.predicate("I-fig2-g", wider=1.5, drops_over=5)
+@study.predicate("I-fig2-g", wider=1.1, drops_over=5)
 def unstable(data: Data, wider: float, drops_over: float) -> Iterator[Check]:
     """Over the plain router XCP's window swings beyond TCP's and loses much."""
     yield above("largest window of c over that of a", data.measure("c", widest), data.measure("a", widest) * wider)
