@@ -30,15 +30,16 @@ HEAD = """\
 Each claim has a criterion, which was written before the experiment was run. Is it what the paper says? Two readers read
 the papers alone, with no code, no criterion and no measurement at hand, and neither knew the other's answers. For
 {claims} claims they say what the sentence says and which measurement would contradict it: the {failing} whose verdict
-was not "holds" on that day, {drawn} of the others, drawn by the seed {seed}, and {later} that stopped holding later. Their
-readings are in `papers/readings`. About whether the register's statement is the paper's they agree on {agree} of {claims}.
+was not "holds" on that day, {drawn} of the others, drawn by the seed {seed}, and {later} that stopped holding later.
+Their readings are in `papers/readings`. About whether the register's statement is the paper's they agree on {agree} of
+{claims}.
 
 Where both agree and the judge measured something else, the judge changed, stricter or looser. The reason was written
 before the new verdict was recorded; for D-fig2a-a, D-fig4-a, D-fig4-b, K-fig6b-a, K-fig6b-b and K-fig7-e runs
 had shown verdicts by then, and no reason or bound was changed after that. N-fig7-d, I-fig2-g, Y-fig6-e, K-fig4-d and
-K-fig7-a were read because they no longer held: we knew which check was not met, the readers did not. D-txt-concl-c compares each loss
-rate, where the rule below asks for the mean over the range (0.61 of at most 0.7, so it would hold); this was seen after
-the verdict, so it stays.
+K-fig7-a were read because they no longer held: we knew which check was not met, the readers did not. D-txt-concl-c
+compares each loss rate, where the rule below asks for the mean over the range (0.61 of at most 0.7, so it would hold);
+this was seen after the verdict, so it stays.
 
 Where the readers disagree nothing changed, and both readings stand below. A bound of our own
 gives way to a comparison that the sentence makes. Where it makes none and has no number, its words mean the same number

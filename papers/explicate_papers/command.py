@@ -45,8 +45,8 @@ def reproduce(args: argparse.Namespace) -> int:
     if not args.what:
         raise BadInputError("name experiments, papers or `all`; `explicate reproduce --list` shows them")
     what = chosen(args.what)
-    if args.controls and (args.choice or args.set or args.stack):
-        raise BadInputError("--controls runs the experiments as planned: leave out --choice, --set and --stack")
+    if args.controls and (args.choice or args.set or args.stack or args.seed != 1):
+        raise BadInputError("--controls runs the experiments as planned: leave out --choice, --set, --stack and --seed")
     changed = _changed(args.choice, what)
     stack = _stack(args)
     effort = "quick" if args.quick else "full" if args.full else "all"
@@ -56,7 +56,7 @@ def reproduce(args: argparse.Namespace) -> int:
         _controls(what, effort, store, workers, kept)
     entries = trials.load(kept, effort)
     unfailing = trials.unfailing(entries)
-    tried = attempts(what, effort, changed, dict(overrides_of(args.set)), stack)
+    tried = attempts(what, effort, changed, dict(overrides_of(args.set)), stack, args.seed)
     outcomes = _judged(tried, store, workers, unfailing)
     if args.enlarge:
         open_ = to_enlarge(outcomes)
@@ -64,7 +64,7 @@ def reproduce(args: argparse.Namespace) -> int:
         larger = {one.experiment.id: one for one in _judged(more, store, workers, unfailing)}
         outcomes = [larger.get(one.experiment.id, one) for one in outcomes]
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
-    pages = folder / stack
+    pages = folder / stack / (f"seed-{args.seed}" if args.seed != 1 else "")
     if args.out:
         _write(outcomes, pages, stack, (entries, multiverse.load(folder / MULTIVERSE)))
     if args.json:
@@ -132,7 +132,7 @@ def _multiverse(args: argparse.Namespace, folder: Path, workers: int) -> int:
 
 
 def _letters(args: argparse.Namespace) -> list[str]:
-    if args.choice or args.set or args.controls or args.enlarge or args.stack:
+    if args.choice or args.set or args.controls or args.enlarge or args.stack or args.seed != 1:
         raise BadInputError("the multiverse changes one choice after another: leave out all other changes")
     papers = {name: _paper(name) for name in args.what}
     letters = [paper.letter for paper in papers.values() if paper]

@@ -28,7 +28,7 @@ from explicate_papers.evidence import CAUSES, MET_SHOWN, decides, turns
 from explicate_papers.freeze import ledger
 from explicate_papers.judge import ENLARGED, Outcome, Verdict, explanations
 from explicate_papers.looks import looks
-from explicate_papers.plan import Choice, choices, seeds
+from explicate_papers.plan import Choice, choices
 from explicate_papers.register import PAPERS, Experiment, Paper, experiments
 from explicate_papers.study import Case, Line, Panel
 from explicate_papers.trials import broken_by
@@ -86,7 +86,7 @@ def _resolved(case: Case) -> str:
 
 def _index(outcomes: Sequence[Outcome], universes: Mapping[str, Entry]) -> str:
     every = [verdict for outcome in outcomes for verdict in outcome.verdicts]
-    effort = ", ".join(sorted({outcome.effort.name + _hosts(outcome) for outcome in outcomes}))
+    effort = ", ".join(sorted({outcome.effort.name + _others(outcome) for outcome in outcomes}))
     lead = (
         '<p class="lead">Experiments of five papers on explicit congestion control, repeated in simulation. Each '
         "claim is compared with what came out, on two disjoint blocks of seeds; a claim that does not hold stays here, "
@@ -165,14 +165,14 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls
         "Kind": one.kind,
         "Seeds": _seeds(outcome),
         "Simulated": _simulated(outcome),
-        "Repeat": f"explicate reproduce {one.id}{_option(outcome.effort.name)}{_hosts(outcome)} -o papers",
+        "Repeat": f"explicate reproduce {one.id}{_option(outcome.effort.name)}{_others(outcome)} -o papers",
     }
     lead = (
         f'<p class="lead">{escape(one.paper.authors)}: {escape(one.paper.title)}</p><dl class="facts">'
         + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
         + "</dl>"
     )
-    parts = [_figure(outcome.panels), _look(one), _predicates(outcome.verdicts, controls, universe)]
+    parts = [_figure(outcome.panels, outcome.seed), _look(one), _predicates(outcome.verdicts, controls, universe)]
     parts += [_changes(one), _setup(outcome), stacks.as_html(outcome.stack, outcome.replaced)]
     parts += [choice_table(outcome), _downloads(downloads)]
     nav = f'<nav><a href="index.html#{one.paper.slug}">All experiments</a></nav>'
@@ -206,8 +206,10 @@ def _option(effort: str) -> str:
     return "" if effort == "all" else f" --{effort}"
 
 
-def _hosts(outcome: Outcome) -> str:
-    return f" --stack {outcome.stack}" if outcome.stack else ""
+def _others(outcome: Outcome) -> str:
+    """Return the options that change hosts and seeds."""
+    hosts = f" --stack {outcome.stack}" if outcome.stack else ""
+    return hosts + (f" --seed {outcome.seed}" if outcome.seed != 1 else "")
 
 
 def _page(title: str, nav: str, lead: str, body: str) -> str:
@@ -401,7 +403,7 @@ def _downloads(downloads: Sequence[tuple[str, str]]) -> str:
 # ------------------------------------------------------------------------------------------------ figures
 
 
-def _figure(panels: Sequence[Panel]) -> str:
+def _figure(panels: Sequence[Panel], seed: int) -> str:
     if not panels:
         return ""
     common = common_range(panels)
@@ -417,7 +419,7 @@ def _figure(panels: Sequence[Panel]) -> str:
         parts.append(f'<div class="panel figure"><h3>{escape(title)}</h3>{own}{svg}</div>')
     above = legend(drawn[0][1], dots=_points(panels[0])) if shared and len(drawn[0][1]) > 1 else ""
     many = " many" if len(panels) > 1 else ""
-    said = f'<p class="about">Time series show seed {seeds(0, 1)[0]} alone.</p>' if alone else ""
+    said = f'<p class="about">Time series show seed {seed} alone.</p>' if alone else ""
     return f'<section class="figure{many}">{above}<div class="panels">{"".join(parts)}</div>{said}</section>'
 
 

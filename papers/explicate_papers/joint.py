@@ -408,9 +408,8 @@ def estimate(search: Search) -> str:
 
 def command(args: argparse.Namespace, folder: Path, workers: int, progress: Callable[[], Progress]) -> int:
     """Complete and show the record of the joint settings of the named papers, each within ``--hours``; return 0."""
-    if any(
-        (args.choice, args.set, args.controls, args.enlarge, args.multiverse, args.law_table, args.quick, args.full)
-    ):
+    changes = (args.choice, args.set, args.controls, args.enlarge, args.seed != 1)
+    if any((*changes, args.multiverse, args.law_table, args.quick, args.full)):
         raise BadInputError("--joint changes the choices itself, with the quick plan: leave out all other options")
     names = letters(args.what)
     file, universes = folder / FILE, multiverse.load(folder / UNIVERSES)

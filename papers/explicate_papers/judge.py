@@ -106,7 +106,8 @@ class Outcome:
     """An experiment that was run: its verdicts, its figure from the first block of seeds, and its cases.
 
     If the planned seeds left claims undecided, and the experiment was run with more, `opened` names these claims.
-    `stack` is the TCP of the hosts, empty for the papers' own. `replaced` lists the settings that it replaced.
+    `stack` is the TCP of the hosts, empty for the papers' own. `replaced` lists the settings that it replaced. `seed`
+    is the first seed of the first block.
     """
 
     experiment: Experiment
@@ -118,6 +119,7 @@ class Outcome:
     blocks: int = BLOCKS
     stack: str = ""
     replaced: tuple[stacks.Replaced, ...] = ()
+    seed: int = 1
 
     def count(self, case: Case) -> int:
         """Return the number of seeds that a case has in each block."""
@@ -128,7 +130,8 @@ class Attempt:
     """One experiment with an effort, ready to run.
 
     `choices` and `settings` change every case; `mutation` is the change that makes a control. If `opened` names claims,
-    each case has four times the planned seeds. `stack` replaces the TCP of the hosts, before `settings` apply.
+    each case has four times the planned seeds. `stack` replaces the TCP of the hosts, before `settings` apply. `seed`
+    is the first seed of the first block.
     """
 
     def __init__(
@@ -140,6 +143,7 @@ class Attempt:
         mutation: Mutation | None = None,
         opened: Sequence[str] = (),
         stack: str = "",
+        seed: int = 1,
     ) -> None:
         self.experiment = experiment
         self.effort = effort(experiment, name, choices)
@@ -147,6 +151,7 @@ class Attempt:
         self._given = (experiment, name, choices, settings, mutation)
         self.opened = tuple(opened)
         self.stack = stack
+        self.seed = seed
         self.replaced: tuple[stacks.Replaced, ...] = ()
         self.study: Study | None = studies().get(experiment.id)
         made = self._make(mutation) if self.study else {}
@@ -172,7 +177,7 @@ class Attempt:
 
     def larger(self, opened: Sequence[str]) -> Attempt:
         """Return the same with four times the seeds, because the claims `opened` could go either way."""
-        return Attempt(*self._given, opened=opened, stack=self.stack)
+        return Attempt(*self._given, opened=opened, stack=self.stack, seed=self.seed)
 
     @property
     def blocks(self) -> int:
@@ -192,7 +197,7 @@ class Attempt:
     def _of_block(self, block: int) -> dict[Label, list[Job]]:
         if block not in self._jobs:
             self._jobs[block] = {
-                label: Job.of(case, seeds(block, _count(case, self.effort, enlarged=bool(self.opened))))
+                label: Job.of(case, seeds(block, _count(case, self.effort, enlarged=bool(self.opened)), self.seed))
                 for label, case in self.cases.items()
             }
         return self._jobs[block]
@@ -216,6 +221,7 @@ class Attempt:
             self.blocks,
             self.stack,
             self.replaced,
+            self.seed,
         )
 
     @property
@@ -239,7 +245,7 @@ class Attempt:
         return Data(self.effort, self.cases, load)
 
     def _judged(self, predicate: Predicate, data: Data, block: int) -> Block:
-        first, runs = seeds(block, 1)[0], len(self.block_jobs(block))
+        first, runs = seeds(block, 1, self.seed)[0], len(self.block_jobs(block))
         rule = self.study.rules.get(predicate.id) if self.study else None
         if self.study is None or rule is None:
             left_out = "not attempted: no judge is written yet"
@@ -327,9 +333,10 @@ def attempts(
     choices: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
     stack: str = "",
+    seed: int = 1,
 ) -> list[Attempt]:
-    """Prepare `experiments`, with the hosts of `stack` if one is given."""
-    return [Attempt(experiment, name, choices, settings, stack=stack) for experiment in experiments]
+    """Prepare `experiments`, with the hosts of `stack` if one is given, and blocks of seeds from `seed` on."""
+    return [Attempt(experiment, name, choices, settings, stack=stack, seed=seed) for experiment in experiments]
 
 
 def to_enlarge(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:

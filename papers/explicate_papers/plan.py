@@ -4,10 +4,11 @@ A plan gives seeds for each case, and simulated seconds, for a paper; an experim
 ``quick`` keeps every predicate meaningful in minutes, the documentation reports ``all``, and ``full`` has the papers'
 counts where they are given.
 
-Every claim is judged on two disjoint blocks of that many seeds: 1, 2, ... and 1001, 1002, ...; a case may have
-another number. If a 95 % interval that decides a claim contains its bound, over the seeds of both blocks, and both
-blocks agree, the whole experiment may be enlarged once, to four times as many seeds in each block (``--enlarge``). A
-claim that is still open is undecided. There is no other change of the number of seeds after the runs.
+Every claim is judged on two disjoint blocks of that many seeds: 1, 2, ... and 1001, 1002, ... (``--seed`` moves
+both); a case may have another number. If a 95 % interval that decides a claim contains its bound, over the seeds of
+both blocks, and both blocks agree, the whole experiment may be enlarged once, to four times as many seeds in each
+block (``--enlarge``). A claim that is still open is undecided. There is no other change of the number of seeds after
+the runs.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ APART = 1000
 """How far the first seeds of two blocks are apart."""
 
 
-def seeds(block: int, count: int) -> range:
-    """Return the seeds of a block, 1 and on or 1001 and on; raise ValueError if it would reach into the next."""
+def seeds(block: int, count: int, first: int = 1) -> range:
+    """Return the seeds of a block, `first` and on or 1000 later; raise ValueError if it would reach into the next."""
     if count > APART:
         raise ValueError(f"a block has at most {APART} seeds, not {count}")
-    return range(block * APART + 1, block * APART + count + 1)
+    return range(block * APART + first, block * APART + first + count)
 
 
 class Reads(Mapping[str, str]):

@@ -253,6 +253,20 @@ def test_the_command_enlarges_what_is_open(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("made")
+def test_other_seeds_have_pages_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "I-fig2", "--quick", "--seed", "4001", "--enlarge", "--json", "-o", str(tmp_path)]) == 1
+    rows = {row["predicate"][-1]: row for row in json.loads(capsys.readouterr().out)}
+    assert [one["first_seed"] for one in rows["a"]["blocks"]] == [4001, 5001]
+    assert rows["a"]["runs"] == 16, "the larger experiment has these seeds, too"
+    page = (tmp_path / "seed-4001" / "I-fig2.html").read_text(encoding="utf-8")
+    assert "explicate reproduce I-fig2 --quick --seed 4001 -o papers" in page
+    assert not (tmp_path / "I-fig2.html").exists()
+    for other in ("--controls", "--multiverse", "--joint"):
+        assert main(["reproduce", "I", "--seed", "4001", other]) == 2
+        assert "leave out" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("made")
 def test_what_no_control_flips_on_record_cannot_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     claims = {"I-fig2-a": {"outcome": "did not flip", "why": "it is still more"}}
     silence = {"kind": "off", "why": "no router speaks", "claims": claims}

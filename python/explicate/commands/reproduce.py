@@ -14,6 +14,7 @@ EXAMPLES = (
     "explicate reproduce all --json > verdicts.json",
     "explicate reproduce D-fig7a --choice D-P16=newreno",
     "explicate reproduce K-fig4 --quick --stack linux -o papers",
+    "explicate reproduce D --quick --seed 4001 -o papers",
 )
 
 
@@ -36,6 +37,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stack", metavar="NAME", default="",
         help="linux, rfc or ns2: replace all that a stack sets, explicit values too, and list it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", metavar="N", type=values.positive, default=1,
+        help="judge on blocks of seeds from N and N + 1000 on (default: 1 and 1001)",
     )  # fmt: skip
     parser.add_argument(
         "--enlarge", action="store_true",
@@ -61,7 +66,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     options.output(
-        parser, "write the gallery (index.html) here, with --stack in DIR/NAME, and keep finished runs in DIR/runs"
+        parser,
+        "write the gallery (index.html) here, with --stack in DIR/NAME, with --seed in DIR/seed-N, and keep finished "
+        "runs in DIR/runs",
     )
 
 
