@@ -123,11 +123,16 @@ def after_a_repair(runs: Runs) -> Iterator[Row]:
 # ------------------------------------------------------------------------------------- K-P12, when is the link used
 
 
+def of_k(chosen: Effort, system: str, **settings: Any) -> Case:
+    """Return paper K's network with all of its choices, those about agents too."""
+    return agents.chosen("K", lambda effort: {"": vcp.case(effort, system, **settings)})(chosen)[""]
+
+
 def starts(runs: Runs) -> Iterator[Row]:
     """BISE's start with k = 0.33, by both meanings of utilisation."""
     chosen = plan("K-fig5")
     for mbps in (10.0, 20.0, 50.0, 100.0, 200.0):
-        made = runs.of(vcp.case(chosen, vcp.PROPOSED, mbps=mbps, seconds=14, of=("router", "throughput")), 2)
+        made = runs.of(of_k(chosen, vcp.PROPOSED, mbps=mbps, seconds=14, of=("router", "throughput")), 2)
 
         def by_rate(results: Results, mbps: float = mbps) -> float:
             return fig5.by_rate(mbps, results)
@@ -144,7 +149,7 @@ def recoveries(runs: Runs) -> Iterator[Row]:
         for system in (vcp.PROPOSED, vcp.VCP):
             for recovery in ("newreno", "reno", "sack"):
                 chosen = plan("K-fig7", K_P17=recovery)
-                made = runs.of(vcp.case(chosen, system, loss=loss, of=("throughput",), every="1s"), 4)
+                made = runs.of(of_k(chosen, system, loss=loss, of=("throughput",), every="1s"), 4)
                 yield [
                     f"{loss:g}", system, recovery, runs.mean(made, vcp.goodput_mbps), runs.mean(made, vcp.timeouts),
                     runs.mean(made, lambda results: metrics.link(results, vcp.BOTTLENECK, "drops_channel")),
@@ -164,10 +169,8 @@ def duplicates(runs: Runs) -> Iterator[Row]:
             runs.mean(made, fig2.widest),
         ]  # fmt: skip
     for follow in ("all", "new"):
-        case = vcp.case(plan("K-fig7", K_P17="reno"), vcp.PROPOSED, loss=1e-4, of=("cwnd",), every="100ms")
-        if follow == "new":
-            case = case.changed(lambda content: agents.new_alone(content, "new"))
-        made = runs.of(case, 4)
+        chosen = plan("K-fig7", K_P17="reno", K_P25=follow)
+        made = runs.of(of_k(chosen, vcp.PROPOSED, loss=1e-4, of=("cwnd",), every="100ms"), 4)
         rate = f"{runs.mean(made, vcp.goodput_mbps)} Mbit/s"
         widest = runs.mean(made, lambda results: metrics.largest(vcp.cwnd(results)))
         yield ["K-fig7: BISE + WLTE over Reno's recovery, 1e-4 lost", follow, rate, widest]
