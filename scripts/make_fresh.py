@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tests" / "papers.json"
 FRESH = ROOT / "tests" / "papers-fresh.json"
 DOCUMENT = ROOT / "docs" / "reproduction-seeds.md"
+SETTLED = (Word.HOLDS, Word.FAILS, Word.CANNOT_FAIL)
 HEAD = """\
 # Other seeds
 
@@ -75,10 +76,12 @@ def _set(seed: int, one: Mapping[str, Any]) -> Iterator[str]:
     changed = one["changed"]
     turned = [key for key, row in changed.items() if {row["used"], row["fresh"]} == {Word.HOLDS, Word.FAILS}]
     yield f"## Seeds from {seed} and {seed + 1000}\n"
+    settled = sum(row["used"] in SETTLED for row in changed.values())
     yield (
         f"**{len(changed)} of {one['claims']} verdicts differ** ({len(changed) / one['claims']:.1%}); "
         f"{len(turned) or 'none'} of these {'is' if len(turned) < 2 else 'are'} from *holds* to *fails* or back"
-        f"{': ' + ', '.join(turned) if turned else ''}.\n"
+        f"{': ' + ', '.join(turned) if turned else ''}. {settled} were settled on seeds from 1 "
+        "(*holds*, *fails* or *cannot fail*); the others were open there, too, or depended on seeds.\n"
     )
     if changed:
         yield from table(
