@@ -99,8 +99,9 @@ HEADERS = (
 WRITTEN = {"file": '"steps.trace"', "rates over time": '[{ at = "0s", rate = "5Mbit/s" }]'}
 """Units of parameters that have no default, and what a page writes for them."""
 
-ROOM = {"fast": '[topology]\nbottleneck = { queue = { kind = "droptail", limit = "200pkt" } }\n\n'}
-"""What stands before an entry whose defaults aim at a longer queue than the default one."""
+QUEUES = {"fast": '{ kind = "droptail", limit = "200pkt" }', "dctcp": '"step"', "prague": '"dualpi2"'}
+ROOM = {name: f"[topology]\nbottleneck = {{ queue = {queue} }}\n\n" for name, queue in QUEUES.items()}
+"""What stands before an entry that needs another queue than the default one: a longer one, or one that marks."""
 
 
 # ------------------------------------------------------------------------------------------------ the sources
