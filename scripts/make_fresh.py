@@ -13,15 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from make_reproduction import table
+import make_criteria
 
 from explicate_papers.register import JUDGED, predicates
 from explicate_papers.verdicts import Word
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "tests" / "papers.json"
-FRESH = ROOT / "tests" / "papers-fresh.json"
-DOCUMENT = ROOT / "docs" / "reproduction-seeds.md"
+FRESH = make_criteria.ROOT / "tests" / "papers-fresh.json"
+DOCUMENT = make_criteria.ROOT / "docs" / "reproduction-seeds.md"
 SETTLED = (Word.HOLDS, Word.FAILS, Word.CANNOT_FAIL)
 HEAD = """\
 # Other seeds
@@ -30,8 +28,8 @@ HEAD = """\
 
 Verdicts of [the reproduction](reproduction.md) come from two blocks of seeds, those from 1 and those from 1001. Would
 other seeds give the same verdicts? These blocks were run once, after judges and choices had been fixed, with
-`explicate reproduce all --quick --seed N`; no other verdict rests on them. Controls were not run again: a claim that
-none of them makes fail on seeds from 1 cannot fail here either.
+`explicate reproduce all --quick --seed N`, and compared with the verdicts of that day; no other verdict rests on
+them. Controls were not run again: a claim that none of them makes fail on seeds from 1 cannot fail here either.
 """
 
 
@@ -42,8 +40,7 @@ def words(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def on_record() -> dict[str, str]:
     """Return the verdicts in use of the authors' claims."""
-    known = json.loads(RECORD.read_text(encoding="utf-8"))["quick"]
-    every = {claim: word for verdicts in known.values() for claim, word in verdicts.items()}
+    every = make_criteria.words()
     return {key: every[key] for key, one in predicates().items() if one.basis in JUDGED}
 
 
@@ -84,11 +81,10 @@ def _set(seed: int, one: Mapping[str, Any]) -> Iterator[str]:
         "(*holds*, *fails* or *cannot fail*); the others were open there, too, or depended on seeds.\n"
     )
     if changed:
-        yield from table(
+        yield from make_criteria.table(
             ["claim", "seeds from 1 and 1001", f"from {seed} and {seed + 1000}", "checks that these do not meet"],
             [[key, row["used"], row["fresh"], "; ".join(row["not met"][:2]) or "–"] for key, row in changed.items()],
         )
-        yield ""
 
 
 def main(arguments: Sequence[str]) -> int:

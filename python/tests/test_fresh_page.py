@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +13,9 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    spec = importlib.util.spec_from_file_location("make_fresh", SCRIPTS / "make_fresh.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.modules.pop("make_reproduction", None)
+    return importlib.import_module("make_fresh")
 
 
 def rows(script: Any, **other: str) -> list[dict[str, Any]]:

@@ -177,10 +177,10 @@ study.control(
     "The queue is empty because XCP is told no more than the channel carries; told more, the same runs fill it.",
 )
 study.control(
-    "runs told 18",
+    "18 Mbit/s configured",
     Settings("told", {"medium.air.capacity": "18Mbit/s"}, lambda label: label == WHOLE),
     ["N-fig7-d"],
-    "XCP carries no more than it is told, and 18 Mbit/s are less than 0.848 of a hop.",
+    "XCP carries at most the configured capacity. A hop carries 24 Mbit/s, and the bound is 0.848 of that, 20 Mbit/s.",
 )
 
 
